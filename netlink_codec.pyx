@@ -320,8 +320,9 @@ cdef Message next_message(_MessageIterator self):
     else:
         message = Message.__new__(Message)
         message.owner = self.owner
-        self.second = self.first
-        self.first = message
+        if HAS_SCRATCH:
+            self.second = self.first
+            self.first = message
     message.wire = at
     message.nlmsg_len = length
     message.nlmsg_type = <uint16_t>load(at + 4, 2, False)
@@ -738,23 +739,26 @@ cdef inline void look_at(Attribute attribute, AttributeDecoder decoder, size_t p
     attribute.depth = decoder.depth
 
 
-cdef inline Attribute new_attribute(AttributeDecoder decoder):
-    cdef Attribute attribute = Attribute.__new__(Attribute)
+cdef inline void belong(Attribute attribute, AttributeDecoder decoder) noexcept:
+    """What all attributes of a decoder have in common."""
     attribute.owner = decoder.owner
     attribute.order = decoder.order
     attribute.strict = decoder.strict
-    return attribute
 
 
 cdef inline Attribute scratch(AttributeDecoder self):
     """An attribute that nobody else has: one handed out before, if it was not kept."""
+    cdef Attribute attribute
     if unshared(<void*>self.first):
         return self.first
     if unshared(<void*>self.second):
         return self.second
-    self.second = self.first
-    self.first = new_attribute(self)
-    return self.first
+    attribute = Attribute.__new__(Attribute)
+    belong(attribute, self)
+    if HAS_SCRATCH:
+        self.second = self.first
+        self.first = attribute
+    return attribute
 
 
 cdef Attribute next_attribute(AttributeDecoder self):
@@ -858,7 +862,8 @@ cdef class AttributeDecoder:
         cdef list found = []
         cdef Attribute attribute
         while seek(self, &position, self.end, wanted, &length):
-            attribute = new_attribute(self)
+            attribute = Attribute.__new__(Attribute)
+            belong(attribute, self)
             look_at(attribute, self, position, length)
             found.append(attribute)
             position = after(position, self.end, length)
@@ -891,7 +896,8 @@ def unmarshal_attributes(buffer, Py_ssize_t offset=0, byteorder="native", *, bin
     position = decoder.begin
     for i in range(count):
         present(decoder, position, decoder.end, &length)
-        attribute = new_attribute(decoder)
+        attribute = Attribute.__new__(Attribute)
+        belong(attribute, decoder)
         look_at(attribute, decoder, position, length)
         Py_INCREF(attribute)
         PyList_SET_ITEM(attributes, i, attribute)

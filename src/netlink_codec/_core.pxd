@@ -57,14 +57,17 @@ cdef extern from * nogil:
         }
     }
 
-    /* Whether the only reference is the caller's own. Never so without the GIL: another thread may be taking one. */
+    /* Whether the only reference is the caller's own. That cannot be told without the GIL, since another
+       thread may be taking one; there nothing is reused, and no scratch is kept. */
     #ifdef Py_GIL_DISABLED
-    #define NLC_UNSHARED(object) 0
+    #define NLC_HAS_SCRATCH 0
     #else
-    #define NLC_UNSHARED(object) (Py_REFCNT(object) == 1)
+    #define NLC_HAS_SCRATCH 1
     #endif
+    #define NLC_UNSHARED(object) (NLC_HAS_SCRATCH && Py_REFCNT(object) == 1)
     """
     const bint BIG_HOST "NLC_BIG_HOST"
+    const bint HAS_SCRATCH "NLC_HAS_SCRATCH"
     uint64_t load "nlc_load" (const uint8_t* at, size_t width, bint swap) noexcept
     void store "nlc_store" (uint8_t* at, size_t width, uint64_t value, bint swap) noexcept
     bint unshared "NLC_UNSHARED" (void* object) noexcept
@@ -121,6 +124,8 @@ cdef inline Check check_attribute(const uint8_t* at, size_t rest, uint16_t* leng
     return OK
 
 
+# No class here takes part in garbage collection, for speed: a buffer that itself refers to
+# what reads it (an attribute of a bytearray's subclass, say) is a cycle that is never freed.
 cdef class _Export:
     """Keeps a caller's buffer where it is, and of its size."""
     cdef Py_buffer buffer

@@ -10,7 +10,9 @@ nlmsghdr and struct nlattr of linux/netlink.h.
 it was read from alive, and a mutable buffer (a bytearray, say) cannot be resized
 while a view of it lives. Whoever changes such a buffer's bytes meanwhile reads
 changed values, or gets a `DecodeError`; never anything outside the buffer.
-`unmarshal_messages` and `unmarshal_attributes` take a snapshot instead.
+`unmarshal_messages` and `unmarshal_attributes` take a snapshot instead. A buffer
+that itself refers to its reader (an object of your own that exports a buffer) is a
+cycle that garbage collection does not see.
 
 **Reuse.** Iterators hand out a scratch object again only when nobody else
 refers to it, so a plain `for` loop allocates nothing, and an object that was
