@@ -939,8 +939,10 @@ cdef inline uint64_t unsigned(object value, size_t width, int raw_type, str kind
     cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow == 0 and number >= 0 and (width == 8 or <uint64_t>number >> (8 * width) == 0):
         return <uint64_t>number
-    if overflow > 0 and width == 8 and index(value) >> 64 == 0:
-        return PyLong_AsUnsignedLongLong(index(value))
+    if overflow > 0 and width == 8:
+        exact = index(value)
+        if 0 <= exact < 1 << 64:
+            return PyLong_AsUnsignedLongLong(exact)
     out_of_range(raw_type, value, kind)
     return 0
 
