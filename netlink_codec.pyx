@@ -1157,12 +1157,12 @@ cdef class AttributeEncoder:
             encoded = escaped(value, raw_type)
             start = PyBytes_AS_STRING(encoded)
             size = PyBytes_GET_SIZE(encoded)
-        if memchr(start, 0, size) != NULL:
+        if memchr(start, 0, <size_t>size) != NULL:
             raise EncodeError(
                 f"attribute {raw_type & TYPE_MASK}: {value!r} has a NUL inside", raw_type & TYPE_MASK
             )
         at = append(self, raw_type, <size_t>size + 1)
-        memcpy(at, start, size + 1)
+        memcpy(at, start, <size_t>size + 1)
 
     @cython.critical_section
     def data(self, type, value):
@@ -1211,7 +1211,7 @@ cdef class AttributeEncoder:
         self.size = self.header
 
     def __len__(self):
-        return self.size
+        return <Py_ssize_t>self.size
 
     def __repr__(self):
         return f"<AttributeEncoder {self.size} bytes>"

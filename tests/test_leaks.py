@@ -31,6 +31,7 @@ def run(script, times, library):
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_nothing_leaks(script, library):
     result = run(script, TIMES, library)
