@@ -1,5 +1,29 @@
 # cython: language_level=3, freethreading_compatible=True, auto_pickle=False, autotestdict=False
-"""The codec: netlink messages and attributes, to and from bytes."""
+"""The codec: netlink messages and attributes, to and from bytes.
+
+    nlmsghdr   | length u32 | type u16 | flags u16 | seq u32 | pid u32 | payload, padded to 4
+    nlattr     | length u16 | type u16 (0x8000 nested, 0x4000 network order) | payload, padded to 4
+
+Lengths count the header and the payload, never the padding. Mirrors struct
+nlmsghdr and struct nlattr of linux/netlink.h.
+
+**Lifetime.** A `Message` or an `Attribute` is a view: it keeps the buffer that
+it was read from alive, and a mutable buffer (a bytearray, say) cannot be resized
+while a view of it lives. Whoever changes such a buffer's bytes meanwhile reads
+changed values, or gets a `DecodeError`; never anything outside the buffer.
+`unmarshal_messages` and `unmarshal_attributes` take a snapshot instead. A buffer
+that itself refers to its reader (an object of your own that exports a buffer) is a
+cycle that garbage collection does not see.
+
+**Reuse.** Iterators hand out a scratch object again only when nobody else
+refers to it, so a plain `for` loop allocates nothing, and an object that was
+kept (in a list, in a name) never changes. Free-threaded builds always make a
+new one.
+
+**Threads.** `Message` and `Attribute` are immutable and may be shared. A
+decoder, a message iterator or an encoder may be used from several threads
+without harm to memory; each item goes to one of them.
+"""
 
 cimport cython
 from cpython.buffer cimport (
@@ -18,6 +42,9 @@ from functools import partial
 from operator import index
 
 from netlink_codec.errors import DecodeError, EncodeError
+
+cdef extern from "Python.h":
+    Py_ssize_t PyNumber_AsSsize_t(object number, void* overflow) except? -1
 
 cdef enum:
     TYPE_MASK = 0x3fff        # NLA_TYPE_MASK
@@ -70,13 +97,21 @@ cdef bytes snapshot(object buffer):
         PyBuffer_Release(&view)
 
 
-cdef int skip(Py_ssize_t offset, size_t start, size_t end) except -1:
-    """Refuse an offset that is not between `start` and `end`."""
-    if offset < 0:
-        raise ValueError(f"the offset {offset} is negative")
-    if <size_t>offset > end - start:
-        raise DecodeError(f"{offset} bytes are to be skipped, and there are {end - start}", end)
-    return 0
+cdef Py_ssize_t skip(object offset, size_t start, size_t end) except -1:
+    """The offset, which must be between `start` and `end`."""
+    # Clipped where it does not fit, which is out of any buffer.
+    cdef Py_ssize_t number = PyNumber_AsSsize_t(offset, NULL)
+    if number < 0:
+        raise ValueError(f"the offset {said(offset)} is negative")
+    if <size_t>number > end - start:
+        raise DecodeError(f"{said(offset)} bytes are to be skipped, and there are {end - start}", end)
+    return number
+
+
+cdef object said(object number):
+    """A number as an error names it; Python refuses to print very large ones."""
+    bits = index(number).bit_length()
+    return number if bits <= 128 else f"(an integer of {bits} bits)"
 
 
 cdef int order_of(object byteorder) except -1:
@@ -104,7 +139,7 @@ cdef uint64_t header_field(object value, int bits, str name) except? 0xbad:
     cdef int overflow = 0
     cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow or not 0 <= number < <int64_t>1 << bits:
-        raise EncodeError(f"{name} {value} is out of range for {bits} bits")
+        raise EncodeError(f"{name} {said(value)} is out of range for {bits} bits")
     return <uint64_t>number
 
 
@@ -151,7 +186,8 @@ cdef int build_message(
 @cython.final
 @cython.no_gc
 cdef class Message:
-    """One netlink message: struct nlmsghdr and its payload, immutable.
+    """Message(type, flags=0, data=b'', *, seq=0, pid=0)\n--\n\n\
+    One netlink message: struct nlmsghdr and its payload, immutable.
 
     The buffer protocol gives the message as it stands on the wire, without
     padding: `bytes(message)`, `memoryview(message)`, `sock.send(message)`.
@@ -206,7 +242,7 @@ cdef class Message:
         """The payload without a copy: a read-only memoryview."""
         return memoryview(self)[MESSAGE_HEADER:]
 
-    def attributes(self, Py_ssize_t offset=0, byteorder="native", *, bint strict=False):
+    def attributes(self, offset=0, byteorder="native", *, bint strict=False):
         """Decode the attributes that follow `offset` bytes of the payload.
 
         `offset` is the size of the family's own header: 16 for ifinfomsg, 4 for
@@ -214,10 +250,10 @@ cdef class Message:
         offsets in errors count from the start of the message.
         """
         cdef AttributeDecoder decoder = AttributeDecoder.__new__(AttributeDecoder)
-        skip(offset, MESSAGE_HEADER, self.nlmsg_len)
+        cdef Py_ssize_t start = skip(offset, MESSAGE_HEADER, self.nlmsg_len)
         decoder.owner = self.owner
         decoder.origin = self.wire
-        decoder.begin = decoder.position = MESSAGE_HEADER + <size_t>offset
+        decoder.begin = decoder.position = MESSAGE_HEADER + <size_t>start
         decoder.end = self.nlmsg_len
         decoder.order = <uint8_t>order_of(byteorder)
         decoder.strict = strict
@@ -263,6 +299,9 @@ cdef class Message:
             f"<Message type={self.nlmsg_type} flags={self.nlmsg_flags:#x} seq={self.nlmsg_seq} pid={self.nlmsg_pid} "
             f"data={shown(self.wire + MESSAGE_HEADER, self.nlmsg_len - MESSAGE_HEADER)}>"
         )
+
+    def __copy__(self):
+        return self
 
     def __reduce__(self):
         return partial(Message, seq=self.nlmsg_seq, pid=self.nlmsg_pid), (self.nlmsg_type, self.nlmsg_flags, self.data)
@@ -333,18 +372,17 @@ cdef Message next_message(_MessageIterator self):
     return message
 
 
-cdef _MessageIterator message_iterator(object buffer, Py_ssize_t offset, bint strict):
+cdef _MessageIterator message_iterator(object buffer, object offset, bint strict):
     cdef _MessageIterator iterator = _MessageIterator.__new__(_MessageIterator)
     cdef size_t size = 0
     iterator.owner = hold(buffer, &iterator.origin, &size)
-    skip(offset, 0, size)
-    iterator.begin = iterator.position = <size_t>offset
+    iterator.begin = iterator.position = <size_t>skip(offset, 0, size)
     iterator.end = size
     iterator.strict = strict
     return iterator
 
 
-def iter_messages(buffer, Py_ssize_t offset=0, *, bint strict=False):
+def iter_messages(buffer, offset=0, *, bint strict=False):
     """Walk the messages of a datagram, or of several one after another.
 
     Lazy: a message's header is looked at when it is asked for. As the kernel and
@@ -356,7 +394,7 @@ def iter_messages(buffer, Py_ssize_t offset=0, *, bint strict=False):
     return message_iterator(buffer, offset, strict)
 
 
-def unmarshal_messages(buffer, Py_ssize_t offset=0, *, bint strict=False):
+def unmarshal_messages(buffer, offset=0, *, bint strict=False):
     """All messages of a buffer, of which a mutable one is copied first.
 
     As `iter_messages`, but all or nothing.
@@ -419,7 +457,7 @@ def marshal_messages(messages):
     return wire
 
 
-def marshal_into(messages, buffer, Py_ssize_t offset=0):
+def marshal_into(messages, buffer, offset=0):
     """Write the messages into a writable buffer; returns the bytes written.
 
     The messages may be views of that buffer: they are written as they are before.
@@ -428,17 +466,18 @@ def marshal_into(messages, buffer, Py_ssize_t offset=0):
     cdef tuple items = tuple(messages)
     cdef size_t total = sizes_of(items)
     cdef Py_buffer view
-    if offset < 0:
-        raise ValueError(f"the offset {offset} is negative")
+    cdef Py_ssize_t start = skip(offset, 0, <size_t>-1)
+    cdef uint8_t* at
     PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)
     try:
-        if offset > view.len or total > <size_t>(view.len - offset):
-            raise EncodeError(f"{total} bytes at offset {offset} do not fit into a buffer of {view.len}")
-        if any_inside(items, <uint8_t*>view.buf + offset, total):
+        if start > view.len or total > <size_t>(view.len - start):
+            raise EncodeError(f"{total} bytes at offset {said(offset)} do not fit into a buffer of {view.len}")
+        at = <uint8_t*>view.buf + start
+        if any_inside(items, at, total):
             apart = marshal_messages(items)
-            memcpy(<uint8_t*>view.buf + offset, PyBytes_AS_STRING(apart), total)
+            memcpy(at, PyBytes_AS_STRING(apart), total)
         else:
-            write_messages(<uint8_t*>view.buf + offset, items)
+            write_messages(at, items)
     finally:
         PyBuffer_Release(&view)
     return total
@@ -469,7 +508,8 @@ cdef inline bint swapped(Attribute self) noexcept:
 @cython.final
 @cython.no_gc
 cdef class Attribute:
-    """One attribute: struct nlattr and its payload, immutable.
+    """Attribute(type, data=b'')\n--\n\n\
+    One attribute: struct nlattr and its payload, immutable.
 
     `type` may carry NLA_F_NESTED and NLA_F_NET_BYTEORDER. The buffer protocol
     gives the attribute as it stands on the wire, without padding. `len()` is the
@@ -630,20 +670,21 @@ cdef class Attribute:
             bad_width(self, "a flag has none")
         return True
 
-    def nested(self, Py_ssize_t offset=0):
+    def nested(self, offset=0):
         """Decode the payload, from `offset` on, as attributes.
 
         NLA_F_NESTED is not asked for: kernels differ in setting it. Byte order and
         strictness are the parent's. DecodeError deeper than 32 levels.
         """
         cdef AttributeDecoder decoder
+        cdef Py_ssize_t start
         if self.depth == MAX_DEPTH:
             too_deep(self.position)
-        skip(offset, self.position + ATTRIBUTE_HEADER, self.position + self.nla_len)
+        start = skip(offset, self.position + ATTRIBUTE_HEADER, self.position + self.nla_len)
         decoder = AttributeDecoder.__new__(AttributeDecoder)
         decoder.owner = self.owner
         decoder.origin = self.wire - self.position
-        decoder.begin = decoder.position = self.position + ATTRIBUTE_HEADER + <size_t>offset
+        decoder.begin = decoder.position = self.position + ATTRIBUTE_HEADER + <size_t>start
         decoder.end = self.position + self.nla_len
         decoder.order = self.order
         decoder.depth = self.depth + 1
@@ -681,11 +722,22 @@ cdef class Attribute:
         data = shown(self.wire + ATTRIBUTE_HEADER, self.nla_len - ATTRIBUTE_HEADER)
         return f"<Attribute type={self.type}{flags} data={data}>"
 
+    def __copy__(self):
+        return self
+
     def __reduce__(self):
-        return Attribute, (self.nla_type, self.data)
+        return _attribute, (self.nla_type, self.data, self.order, self.strict)
 
     def __getbuffer__(self, Py_buffer* view, int flags):
         PyBuffer_FillInfo(view, self, <void*>self.wire, self.nla_len, True, flags)
+
+
+def _attribute(type, data, uint8_t order, bint strict):
+    """An attribute out of a pickle: what it reads is what it read before."""
+    cdef Attribute attribute = Attribute(type, data)
+    attribute.order = order
+    attribute.strict = strict
+    return attribute
 
 
 cdef int too_deep(size_t offset) except -1:
@@ -777,7 +829,8 @@ cdef Attribute next_attribute(AttributeDecoder self):
 @cython.final
 @cython.no_gc
 cdef class AttributeDecoder:
-    """An iterator over the attributes of a buffer, from `offset` on.
+    """AttributeDecoder(buffer, offset=0, byteorder='native', *, strict=False)\n--\n\n\
+    An iterator over the attributes of a buffer, from `offset` on.
 
     Lazy: nothing is scanned ahead, and an attribute that is passed over costs no
     allocation. The last attribute may lack its padding; 1 to 3 stray bytes after
@@ -797,19 +850,20 @@ cdef class AttributeDecoder:
         self.origin = <const uint8_t*>PyBytes_AS_STRING(EMPTY_ATTRIBUTE)
         self.depth = 1
 
-    def __init__(self, buffer, Py_ssize_t offset=0, byteorder="native", *, bint strict=False):
+    def __init__(self, buffer, offset=0, byteorder="native", *, bint strict=False):
         cdef const uint8_t* start = NULL
         cdef size_t size = 0
         cdef int order = order_of(byteorder)
+        cdef Py_ssize_t position
         held = hold(buffer, &start, &size)
-        skip(offset, 0, size)
+        position = skip(offset, 0, size)
         # Protects all fields: they are set once, together.
         with cython.critical_section(self):
             if self.owner is not None:
                 raise TypeError("an AttributeDecoder stays with its buffer")
             self.owner = held
             self.origin = start
-            self.begin = self.position = <size_t>offset
+            self.begin = self.position = <size_t>position
             self.end = size
             self.order = <uint8_t>order
             self.strict = strict
@@ -874,11 +928,11 @@ cdef int wanted_type(object type) except -1:
     cdef int overflow = 0
     cdef int64_t number = PyLong_AsLongLongAndOverflow(type, &overflow)
     if overflow or not 0 <= number <= 0xffff:
-        raise ValueError(f"attribute types are 0 to 65535, not {type}")
+        raise ValueError(f"attribute types are 0 to 65535, not {said(type)}")
     return number & TYPE_MASK
 
 
-def unmarshal_attributes(buffer, Py_ssize_t offset=0, byteorder="native", *, bint strict=False):
+def unmarshal_attributes(buffer, offset=0, byteorder="native", *, bint strict=False):
     """All attributes of a buffer, of which a mutable one is copied first.
 
     As `AttributeDecoder`, but all or nothing.
@@ -918,7 +972,7 @@ cdef inline int type_number(object type) except -1:
 
 
 cdef int bad_type(object type) except -1:
-    raise EncodeError(f"attribute types are 0 to 65535, not {type}")
+    raise EncodeError(f"attribute types are 0 to 65535, not {said(type)}")
 
 
 cdef int too_long(int raw_type, size_t size) except -1:
@@ -930,7 +984,7 @@ cdef int too_long(int raw_type, size_t size) except -1:
 
 cdef int out_of_range(int raw_type, object value, str kind) except -1:
     raise EncodeError(
-        f"attribute {raw_type & TYPE_MASK}: {value} is out of range for {kind}", raw_type & TYPE_MASK
+        f"attribute {raw_type & TYPE_MASK}: {said(value)} is out of range for {kind}", raw_type & TYPE_MASK
     )
 
 
@@ -1014,7 +1068,8 @@ cdef int put_bytes(AttributeEncoder self, int raw_type, object value) except -1:
 
 @cython.final
 cdef class AttributeEncoder:
-    """Grows one buffer of attributes, after the bytes of `header`.
+    """AttributeEncoder(header=b'', byteorder='native')\n--\n\n\
+    Grows one buffer of attributes, after the bytes of `header`.
 
     The writers mirror the readers of `Attribute`. The buffer protocol gives what
     was written so far (`bytes(encoder)`, or hand the encoder to `Message`), while
@@ -1270,23 +1325,29 @@ cdef int open_nested(_Nested self, AttributeEncoder encoder) except -1:
         )
     append(encoder, self.nla_type, 0)
     encoder.before[encoder.depth] = before
+    encoder.opened[encoder.depth] = <void*>self
     encoder.depth += 1
     self.level = encoder.depth
     return 0
 
 
 cdef int close_nested(_Nested self, AttributeEncoder encoder, bint keep) except -1:
+    cdef int level = self.level
+    cdef bint innermost = level == encoder.depth
     cdef size_t before, length
-    if self.level != encoder.depth:
-        raise BufferError(f"nested attribute {self.nla_type & TYPE_MASK} holds another that is still open")
-    encoder.depth -= 1
     self.level = 0
-    before = encoder.before[encoder.depth]
+    if level > encoder.depth or encoder.opened[level - 1] != <void*>self:
+        raise BufferError(f"nested attribute {self.nla_type & TYPE_MASK} ended with the one around it")
+    # With what is still open inside.
+    encoder.depth = level - 1
+    before = encoder.before[level - 1]
     length = encoder.size - aligned(before)
-    if keep and length <= MAX_ATTRIBUTE:
+    if keep and innermost and length <= MAX_ATTRIBUTE:
         store(encoder.base + aligned(before), 2, length, False)
         return 0
     encoder.size = before
+    if keep and not innermost:
+        raise BufferError(f"nested attribute {self.nla_type & TYPE_MASK} held another that was still open")
     if keep:
         too_long(self.nla_type, length - ATTRIBUTE_HEADER)
     return 0

@@ -29,3 +29,8 @@ def test_a_docstring(name, text):
     # What __len__ and its like say is CPython's, not ours to set.
     if not name.endswith("__"):
         assert inspect.getdoc(item) == text
+
+
+def test_the_modules_docstring():
+    """Who owns what, and what threads may do."""
+    assert inspect.getdoc(_core) == ast.get_docstring(STUB)

@@ -163,15 +163,30 @@ def test_nested_used_wrongly():
     with pytest.raises(TypeError):
         outer.__enter__()
     inner.__enter__()
-    with pytest.raises(BufferError):
+    with pytest.raises(BufferError, match="1 held another"):
         outer.__exit__(None, None, None)
-    inner.__exit__(None, None, None)
-    outer.__exit__(None, None, None)
+    assert bytes(encoder) == b""
     with pytest.raises(TypeError):
         outer.__exit__(None, None, None)
-    assert bytes(encoder) == stream((NESTED | 1, stream((NESTED | 2, b""))))
+    with encoder.nested(3), encoder.nested(4), pytest.raises(BufferError, match="2 ended with the one around it"):
+        inner.__exit__(None, None, None)
+    assert bytes(encoder) == stream((NESTED | 3, stream((NESTED | 4, b""))))
     with pytest.raises(TypeError):
         type(outer)().__enter__()
+
+
+def test_a_failure_ends_what_was_left_open_inside():
+    encoder = AttributeEncoder(b"head")
+    encoder.flag(9)
+    before = bytes(encoder)
+    with pytest.raises(KeyError), encoder.nested(1):  # noqa: PT012
+        encoder.nested(2).__enter__()
+        encoder.nested(3).__enter__()
+        raise KeyError
+    assert bytes(encoder) == before
+    with encoder.nested(1):
+        encoder.u8(2, 3)
+    assert len(encoder) == len(before) + 12
 
 
 def test_nested_twice_from_one_object():

@@ -80,6 +80,15 @@ def test_a_name_that_is_no_utf8_or_would_move_the_cursor(machine):
     assert "\x1b[31m\udcff" in {row["name"] for row in json.loads(command("links", "--json").stdout)}
 
 
+@pytest.mark.kernel
+@pytest.mark.usefixtures("machine")
+def test_a_name_that_the_terminal_has_no_letters_for(machine):
+    rtnl.do(machine, rtnl.link(rtnl.RTM_NEWLINK, flags=nl.NLM_F_CREATE, name="漢字", kind="bridge"))
+    result = command("links", env={**os.environ, "PYTHONIOENCODING": "latin-1"})
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "\\u6f22\\u5b57" in result.stdout
+
+
 def message(kind=1, *attributes):
     payload = rtnl.IFINFOMSG.pack(0, kind, 7, 0, 0) + nl.marshal_attributes(attributes)
     return nl.Message(rtnl.RTM_NEWLINK, 0, payload)
@@ -151,6 +160,12 @@ def test_output_that_goes_nowhere():
         ["sh", "-c", 'exec "$0" -m netlink_codec links >&-', sys.executable], stderr=subprocess.PIPE, timeout=60
     )
     assert (closed.returncode, closed.stderr) == (0, b"")
+    unheard = subprocess.run(
+        ["sh", "-c", 'exec "$0" -m netlink_codec decode /nowhere 2>&-', sys.executable],
+        stdout=subprocess.PIPE,
+        timeout=60,
+    )
+    assert (unheard.returncode, unheard.stdout) == (2, b"")
 
 
 def test_help():

@@ -1,6 +1,7 @@
 """What messages and attributes are as Python objects: compared, hashed, shown, copied, pickled, never changed."""
 
 import copy
+import inspect
 import pickle
 
 import pytest
@@ -160,6 +161,45 @@ def test_copy_replace():
     assert changed == Message(16, 1, b"x", seq=9, pid=3)
     with pytest.raises(TypeError):
         replace(made(Message), length=5)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
+def test_a_copy_reads_what_the_original_reads(again):
+    """The byte order and the strictness are the decoder's, and go with the attribute."""
+    wire = stream((1, b"\0\0\0\1"), (2, b"\0\0\0\0\0"))
+    first, second = AttributeDecoder(wire, 0, "big", strict=True)
+    assert again(first).u32() == first.u32() == 1
+    with pytest.raises(nl.DecodeError):
+        list(again(second).nested())
+
+
+def test_numbers_that_cannot_be_printed():
+    huge = 10**5000
+    encoder = AttributeEncoder()
+    for refused in (
+        lambda: Message(huge),
+        lambda: Message(1, seq=-huge),
+        lambda: Attribute(huge),
+        lambda: encoder.u32(1, huge),
+        lambda: encoder.s64(1, -huge),
+        lambda: encoder.u8(huge, 1),
+        lambda: nl.marshal_into([], bytearray(8), huge),
+    ):
+        with pytest.raises(nl.EncodeError, match="an integer of 16610 bits"):
+            refused()
+    for offset in (huge, 2**63):
+        for call in (AttributeDecoder, nl.iter_messages, nl.unmarshal_attributes):
+            with pytest.raises(nl.DecodeError):
+                call(b"", offset)
+            with pytest.raises(ValueError, match="is negative"):
+                call(b"", -offset)
+
+
+def test_signatures():
+    assert str(inspect.signature(Message)) == "(type, flags=0, data=b'', *, seq=0, pid=0)"
+    assert str(inspect.signature(AttributeDecoder)) == "(buffer, offset=0, byteorder='native', *, strict=False)"
+    assert str(inspect.signature(Attribute)) == "(type, data=b'')"
+    assert str(inspect.signature(AttributeEncoder)) == "(header=b'', byteorder='native')"
 
 
 @pytest.mark.parametrize("item", [made(Message), made(Attribute)])

@@ -177,6 +177,7 @@ cdef class AttributeEncoder:
     cdef uint8_t order
     cdef int depth             # nested attributes open
     cdef size_t before[MAX_DEPTH]   # `size` when each was opened
+    cdef void* opened[MAX_DEPTH]    # and the _Nested that did, not to be followed
     cdef Py_ssize_t exports    # views that pin `base`
 
 

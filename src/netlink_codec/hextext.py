@@ -11,8 +11,10 @@ _XXD: Final = re.compile(rb"([0-9a-fA-F]{7,16}): +(.*)")
 _HEXDUMP: Final = re.compile(rb"([0-9a-fA-F]{7,16})  ([0-9a-fA-F ]*)")
 _END: Final = re.compile(rb"[0-9a-fA-F]{7,16}")
 _ONE_DIGIT: Final = re.compile(rb"(?<![0-9a-fA-F])0[xX]([0-9a-fA-F])(?![0-9a-fA-F])")
-_BETWEEN: Final = re.compile(rb"(?<![0-9a-fA-F])0[xX]|\\[xX]|[,:\s]")
+_PREFIX: Final = re.compile(rb"(?<![0-9a-fA-F])0[xX]|\\[xX]")
+_BETWEEN: Final = bytes.maketrans(b",:\t\v\f\r", b" " * 6)
 _DIGITS: Final = b"0123456789abcdefABCDEF"
+LONGEST_LINE: Final = 1 << 24
 _LARGEST: Final = 1 << 26  # of a datagram; a * in a dump could stand for any number of bytes
 
 
@@ -24,6 +26,8 @@ def read_hex(lines: Iterable[bytes]) -> Iterator[Datagram]:
     """
     datagram = _Datagram()
     for number, line in enumerate(lines, 1):
+        if len(line) > LONGEST_LINE:
+            raise DecodeError(f"line {number}: a line has no more than {LONGEST_LINE} bytes", len(datagram.data))
         line = line.strip()
         if not line:
             if datagram.data:
@@ -64,7 +68,10 @@ class _Datagram:
             self.repeat(int(line, 16))
             self.end = int(line, 16)
         else:
-            self.append(_bytes(_BETWEEN.sub(b" ", _ONE_DIGIT.sub(rb"0\1", line))))
+            line = line.translate(_BETWEEN)
+            if b"x" in line or b"X" in line:
+                line = _PREFIX.sub(b" ", _ONE_DIGIT.sub(rb"0\1", line))
+            self.append(_bytes(line))
 
     def repeat(self, offset: int) -> None:
         """After a * the last row comes again until this offset."""

@@ -1,6 +1,7 @@
 """`python -m netlink_codec`: look at this machine, and at netlink bytes."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -19,8 +20,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module.configure(command)
         command.set_defaults(run=module.run)
     args = parser.parse_args(arguments)
-    if sys.stdout is None:  # closed by who started this
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    # Closed by who started this; and print() would take one for the other.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names are any bytes, and the terminal's words are few
     try:
         status: int = args.run(args)
         sys.stdout.flush()

@@ -13,14 +13,13 @@ from ..capture import MAGICS, Datagram, read_capture
 from ..constants import NETLINK_ROUTE, NLMSG_HDRLEN
 from ..debug import datagram_lines, line
 from ..errors import DecodeError
-from ..hextext import read_hex
+from ..hextext import LONGEST_LINE, read_hex
 from ..names import PROTOCOLS
 
 _TEXT = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
 _BOM = b"\xef\xbb\xbf"
 _SNIFFED = 512
 _LARGEST_RAW = 1 << 30
-_LONGEST_LINE = 1 << 28
 _BLOCK = 1 << 20
 
 _DETAILS = """\
@@ -165,8 +164,8 @@ def _datagrams(file: str, format: str) -> Iterator[Datagram]:
         # A capture may come from a pipe as it is made; of the rest more is looked at.
         head = magic + stream.read(_SNIFFED)
         if format == "hex" or (format == "auto" and head and not head.removeprefix(_BOM).translate(None, _TEXT)):
-            head += stream.readline(_LONGEST_LINE)
-            rest = iter(lambda: stream.readline(_LONGEST_LINE), b"")
+            head += stream.readline(LONGEST_LINE + 1)
+            rest = iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
             yield from read_hex(chain(BytesIO(head.removeprefix(_BOM)), rest))
         else:
             yield Datagram(_whole(stream, head))
