@@ -276,6 +276,20 @@ cdef class Message:
         )
         return copy
 
+    def sent(self, seq, pid, flags):
+        """As it is sent: with this sequence number and port id, unless it has its own, and these flags added."""
+        cdef Message copy = Message.__new__(Message)
+        build_message(
+            copy,
+            self.nlmsg_type,
+            self.nlmsg_flags | <uint16_t>flags,
+            self.wire + MESSAGE_HEADER,
+            self.nlmsg_len - MESSAGE_HEADER,
+            self.nlmsg_seq if self.nlmsg_seq else seq,
+            self.nlmsg_pid if self.nlmsg_pid else pid,
+        )
+        return copy
+
     def __replace__(self, *, type=None, flags=None, data=None, seq=None, pid=None):
         return self.replace(type=type, flags=flags, data=data, seq=seq, pid=pid)
 
@@ -325,9 +339,11 @@ cdef int bad_message(Check check, size_t offset, size_t rest, uint32_t length) e
     raise DecodeError(f"nlmsg_len {length} at offset {offset} is more than the {rest} bytes left", offset)
 
 
-@cython.final
 @cython.no_gc
 cdef class _MessageIterator:
+    def __cinit__(self):
+        self.origin = <const uint8_t*>PyBytes_AS_STRING(EMPTY_MESSAGE)
+
     def __iter__(self):
         return self
 
@@ -483,6 +499,10 @@ def marshal_into(messages, buffer, offset=0):
     return total
 
 
+# What belongs to an exchange: in a file of its own, and of this module, since each message passes through both.
+include "src/netlink_codec/_scan.pxi"
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Reading attributes
 # ---------------------------------------------------------------------------------------------------------------------
@@ -560,6 +580,11 @@ cdef class Attribute:
     def type_flags(self):
         """The flag bits of nla_type: NLA_F_NESTED, NLA_F_NET_BYTEORDER."""
         return self.nla_type & FLAG_MASK
+
+    @property
+    def offset(self):
+        """Where its header is, counted as the offsets of errors are."""
+        return self.position
 
     @property
     def data(self):

@@ -20,6 +20,8 @@ nox.options.default_venv_backend = "virtualenv"
 
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+EXTENSIONS = {"_core": "netlink_codec.pyx", "_sys": "src/netlink_codec/_sys.pyx"}
+INCLUDED = ["src/netlink_codec/_scan.pxi"]
 DESCRIBE = """
 import os, sys, sysconfig
 headers = os.path.join(sysconfig.get_path("include"), "Python.h")
@@ -88,17 +90,18 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("cython-lint", "netlink_codec.pyx", "src")
-    source = f"{session.create_tmp()}/core.c"
-    session.run(
-        *("cython", "-Werror", "-X", "warn.maybe_uninitialized=True", "-I", "src"),
-        *("--module-name", "netlink_codec._core", "netlink_codec.pyx", "-o", source),
-    )
     include = session.run("python", "-c", "import sysconfig; print(sysconfig.get_path('include'))", silent=True)
-    session.run(
-        *("cc", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wsign-compare", "-Werror"),
-        *(f"-isystem{str(include).strip()}", "-c", source, "-o", os.devnull),
-        external=True,
-    )
+    for name, source in EXTENSIONS.items():
+        generated = f"{session.create_tmp()}/{name}.c"
+        session.run(
+            *("cython", "-Werror", "-X", "warn.maybe_uninitialized=True", "-I", "src"),
+            *("--module-name", f"netlink_codec.{name}", source, "-o", generated),
+        )
+        session.run(
+            *("cc", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wsign-compare", "-Werror"),
+            *(f"-isystem{str(include).strip()}", "-c", generated, "-o", os.devnull),
+            external=True,
+        )
 
 
 @nox.session(python=PYTHONS[NEWEST])
@@ -107,7 +110,7 @@ def types(session: nox.Session) -> None:
     install(session, "lint")
     session.run("mypy")
     session.run("pyright")
-    session.run("python", "-m", "mypy.stubtest", "netlink_codec")
+    session.run("python", "-m", "mypy.stubtest", *(f"netlink_codec.{name}" for name in EXTENSIONS))
 
 
 def tests(session: nox.Session) -> None:
@@ -118,6 +121,14 @@ def tests(session: nox.Session) -> None:
 
 for version, path in PYTHONS.items():
     nox.session(tests, name=f"tests-{version}", python=path)
+
+
+@nox.session(python=PYTHONS[NEWEST])
+def loops(session: nox.Session) -> None:
+    """Beside other people's event loops: uvloop, gevent, eventlet."""
+    install(session, "test", "loops")
+    files = ["test_green.py", "test_aio*.py", "test_testing_*.py"]
+    run_tests(session, "pytest", *(str(path) for file in files for path in sorted(ROOT.glob(f"tests/{file}"))))
 
 
 @nox.session(python=PYTHONS[NEWEST])
@@ -145,8 +156,9 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "erase")
     run_tests(session, "coverage", "run", "-m", "pytest")
     session.run("coverage", "combine", "--quiet")
-    session.run("coverage", "report", "--omit=netlink_codec.pyx")
-    session.run("coverage", "report", "--include=netlink_codec.pyx", "--fail-under=95")
+    compiled = ",".join([*EXTENSIONS.values(), *INCLUDED])
+    session.run("coverage", "report", f"--omit={compiled}")
+    session.run("coverage", "report", f"--include={compiled}", "--fail-under=95")
 
 
 @nox.session(python=PYTHONS[NEWEST])
@@ -184,16 +196,16 @@ def check_contents(session: nox.Session, sdist: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as files:
         if missing := needed.difference(files.namelist()):
             session.error(f"the wheel lacks {missing}")
-        (compiled,) = (name for name in files.namelist() if name.endswith(".so"))
-        if b".debug_info" in files.read(compiled):
-            session.error("the wheel carries debug information")
-        session.log(f"{compiled}: {files.getinfo(compiled).file_size:,} bytes")
+        for compiled in (name for name in files.namelist() if name.endswith(".so")):
+            if b".debug_info" in files.read(compiled):
+                session.error("the wheel carries debug information")
+            session.log(f"{compiled}: {files.getinfo(compiled).file_size:,} bytes")
     with tarfile.open(sdist) as files:
         names = {name.partition("/")[2] for name in files.getnames()}
     tracked = {name for name in output("git", "ls-files").splitlines() if not name.startswith(".")}
     if missing := tracked - names:
         session.error(f"the sdist lacks {missing}")
-    if "netlink_codec.c" in names:
+    if {"netlink_codec.c", "src/netlink_codec/_sys.c"} & names:
         session.error("the sdist carries generated code")
 
 

@@ -2,11 +2,15 @@
 
 import contextlib
 import ctypes
+import gc
 import os
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
+
+from netlink_codec.testing import NoNamespace, namespace
+from netlink_codec.testing.namespaces import become_root
 
 CLONE_FS = 0x200
 CLONE_NEWNS = 0x20000
@@ -33,15 +37,6 @@ def mount(source, target, kind=None, flags=0):
     _call(_libc.mount, os.fsencode(source), os.fsencode(target), kind, ctypes.c_ulong(flags), None)
 
 
-def _become_root():
-    """Root of a user namespace, for a process that is not root; its main thread must be its only one."""
-    user, group = os.getuid(), os.getgid()
-    unshare(CLONE_NEWUSER)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
-        with open(f"/proc/self/{name}", "w") as file:
-            file.write(text)
-
-
 def _return(namespace, flag):
     with contextlib.chdir("."):
         # Other mounts are closed to who shares its working directory with a thread, and be it one that is just ending.
@@ -63,15 +58,33 @@ def _home(kind, flag):
     return home
 
 
+def _unavailable(reason):
+    """Skip the test.
+
+    Where namespaces can be made, NETLINK_CODEC_REQUIRE_KERNEL is set by whoever runs the tests, and nothing is skipped.
+    """
+    if os.environ.get("NETLINK_CODEC_REQUIRE_KERNEL"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@contextmanager
+def network():
+    """Move this thread to an empty network namespace; skip the test where none can be made."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(namespace())
+        except NoNamespace as error:
+            _unavailable(str(error))
+        yield
+
+
 @contextmanager
 def _unshared(kind, flag):
-    """Move this thread to a new namespace, and back; skip the test where none can be made.
-
-    Where one can, NETLINK_CODEC_REQUIRE_KERNEL is set by whoever runs the tests, and nothing is skipped.
-    """
+    """Move this thread to a new namespace, and back; skip the test where none can be made."""
     try:
         if os.geteuid() != 0:
-            _become_root()
+            become_root()
         home = _home(kind, flag)
         try:
             unshare(flag)
@@ -79,22 +92,12 @@ def _unshared(kind, flag):
             os.close(home)
             raise
     except OSError as error:
-        reason = f"no namespace of kind {kind} can be made here: {error}"
-        if os.environ.get("NETLINK_CODEC_REQUIRE_KERNEL"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        _unavailable(f"no namespace of kind {kind} can be made here: {error}")
     try:
         yield
     finally:
         _return(home, flag)
         os.close(home)
-
-
-@contextmanager
-def network():
-    """Move this thread to an empty network namespace; skip the test where none can be made."""
-    with _unshared("net", CLONE_NEWNET):
-        yield
 
 
 @contextmanager
@@ -167,3 +170,9 @@ def here():
 
 def number(ns):
     return os.fstat(ns.fileno()).st_ino
+
+
+def descriptors():
+    """How many this process has open, but for those of what is garbage already."""
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))

@@ -30,12 +30,26 @@ def datagram(*messages):
     return nl.marshal_messages(messages)
 
 
+def exchange(protocol=nl.NETLINK_ROUTE, request=None):
+    return Exchange(nl.Message(18, 5, bytes(16), seq=SEQ), protocol, request)
+
+
+def messages_of(conversation, datagram):
+    """What it delivers of a datagram."""
+    if isinstance(conversation, Reply):
+        yield from conversation.feed(datagram)
+        return
+    conversation.feed(datagram)
+    while (message := conversation.take()) is not None:
+        yield message
+
+
 def fed(conversation, *datagrams):
     """The messages delivered, datagram by datagram, for as long as the conversation goes on."""
     taken = []
     for bytes_ in datagrams:
         assert not conversation.done, "a datagram was asked for after the end"
-        taken += list(conversation.feed(bytes_))
+        taken += list(messages_of(conversation, bytes_))
     return taken
 
 
@@ -44,7 +58,7 @@ def failed(conversation, error, *datagrams):
     taken = []
     with pytest.raises(error) as caught:  # noqa: PT012
         for bytes_ in datagrams:
-            for message in conversation.feed(bytes_):
+            for message in messages_of(conversation, bytes_):
                 taken.append(bytes(message))
     return taken, caught.value
 
@@ -64,11 +78,11 @@ ANSWERS = {
 
 @pytest.mark.parametrize(("datagrams", "count"), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer(datagrams, count):
-    exchange = Exchange(SEQ)
-    taken = fed(exchange, *(datagram(*messages) for messages in datagrams))
+    conversation = exchange()
+    taken = fed(conversation, *(datagram(*messages) for messages in datagrams))
     assert len(taken) == count
     assert all(message.seq == SEQ for message in taken)
-    assert exchange.done
+    assert conversation.done
 
 
 FAILURES = {
@@ -80,11 +94,11 @@ FAILURES = {
 
 @pytest.mark.parametrize("messages", FAILURES.values(), ids=FAILURES)
 def test_a_failure(messages):
-    exchange = Exchange(SEQ)
-    taken, raised = failed(exchange, nl.NetlinkError, datagram(*messages))
+    conversation = exchange()
+    taken, raised = failed(conversation, nl.NetlinkError, datagram(*messages))
     assert (raised.errno, raised.message) == (errno.ENOENT, None)
     assert taken == [bytes(message) for message in messages[:-1]]
-    assert exchange.done
+    assert conversation.done
 
 
 @pytest.mark.parametrize("type", [nl.NLMSG_ERROR, nl.NLMSG_DONE])
@@ -92,13 +106,13 @@ def test_a_failure(messages):
 def test_a_message_too_short_for_its_errno_is_no_success(type, size):
     """vm0-ai/vm0#12078, netdata/netdata#23091"""
     with pytest.raises(nl.DecodeError, match="its errno takes 4"):
-        list(Exchange(SEQ).feed(bytes(data(type=type, flags=MULTI, payload=bytes(size)))))
+        fed(exchange(), bytes(data(type=type, flags=MULTI, payload=bytes(size))))
 
 
 def test_audit_ends_a_dump_without_an_errno():
-    exchange = Exchange(SEQ, empty_done=True)
-    assert fed(exchange, bytes(data(type=nl.NLMSG_DONE, flags=MULTI))) == []
-    assert exchange.done
+    conversation = exchange(nl.NETLINK_AUDIT)
+    assert fed(conversation, bytes(data(type=nl.NLMSG_DONE, flags=MULTI))) == []
+    assert conversation.done
 
 
 @pytest.mark.parametrize("position", [0, 1, 2, 3])
@@ -106,14 +120,14 @@ def test_an_interrupted_dump_is_delivered_and_then_reported(position):
     """Whichever message carries the flag, the NLMSG_DONE included."""
     messages = [data(flags=MULTI), data(flags=MULTI), data(flags=MULTI), done()]
     messages[position] = messages[position].replace(flags=MULTI | nl.NLM_F_DUMP_INTR)
-    exchange = Exchange(SEQ)
-    taken, _ = failed(exchange, nl.DumpInterrupted, *map(bytes, messages))
+    conversation = exchange()
+    taken, _ = failed(conversation, nl.DumpInterrupted, *map(bytes, messages))
     assert len(taken) == 3
-    assert exchange.done
+    assert conversation.done
 
 
 def test_bad_bytes_in_a_datagram():
-    taken, raised = failed(Exchange(SEQ), nl.DecodeError, datagram(data()) + bytes(16))
+    taken, raised = failed(exchange(), nl.DecodeError, datagram(data()) + bytes(16))
     assert raised.offset == 16
     assert taken == [bytes(data())]
 
@@ -148,7 +162,7 @@ SHAPES = {
 @pytest.mark.parametrize(("message", "text"), SHAPES.values(), ids=SHAPES)
 def test_the_kernels_words(message, text):
     with pytest.raises(nl.NetlinkError) as caught:
-        list(Exchange(SEQ).feed(bytes(message)))
+        fed(exchange(), bytes(message))
     assert caught.value.errno == errno.EPERM
     assert caught.value.message == text
     assert ("bad request" in str(caught.value)) == (text is not None)
@@ -171,7 +185,7 @@ WIRE = {
 def test_recorded_failures(wire, number, text):
     """vishvananda/netlink#520, mdlayher/netlink#183"""
     with pytest.raises(nl.NetlinkError) as caught:
-        list(Exchange(SEQ).feed(bytes.fromhex(wire)))
+        fed(exchange(), bytes.fromhex(wire))
     assert (caught.value.errno, caught.value.message) == (number, text)
 
 
@@ -182,14 +196,17 @@ def test_a_warning_is_no_failure():
         "5000000002000003050000003412000000000000280000001000050005000000000000002c0001006279746573206c6566746f766572"
         "2061667465722070617273696e67206174747269627574657300"
     )
-    exchange = Exchange(SEQ)
-    assert fed(exchange, wire) == []
-    assert exchange.done
+    conversation = exchange()
+    assert fed(conversation, wire) == []
+    assert conversation.done
+    assert conversation.warning == "bytes leftover after parsing attributes"
 
 
 def test_errors_can_be_pickled():
+    explained = nl.NotFound(errno.ENODEV)
+    explained.message, explained.attribute, explained.policy = "bad request", "18.2", {1: 4}
     for original in (
-        nl.NetlinkError(errno.EINVAL, message="bad request"),
+        explained,
         nl.NetlinkError(errno.EMSGSIZE, "cut"),
         nl.Timeout(),
         nl.Closed(),
@@ -235,6 +252,16 @@ def test_a_reply_passes_over_what_was_left():
     rest = [[data(4, MULTI)], [data(4, MULTI), done(-5, seq=4), data(SEQ)]]
     assert [m.seq for m in fed(reply, *(datagram(*d) for d in rest))] == [SEQ]
     assert reply.skip is None
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_series_that_changed(position):
+    messages = [data(flags=MULTI), data(flags=MULTI), done()]
+    messages[position] = messages[position].replace(flags=MULTI | nl.NLM_F_DUMP_INTR)
+    reply = Reply()
+    taken, _ = failed(reply, nl.DumpInterrupted, *map(bytes, messages))
+    assert len(taken) == 2
+    assert reply.done
 
 
 def test_a_reply_that_failed():

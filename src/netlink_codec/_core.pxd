@@ -149,6 +149,18 @@ cdef class _MessageIterator:
     cdef Message first, second         # the scratch
 
 
+cdef class Scan(_MessageIterator):
+    cdef readonly uint32_t seq     # the first sequence number that belongs to the exchange
+    cdef readonly uint32_t count   # and how many there are
+    cdef bytes following           # the datagram after this one, if it came already
+    cdef bint single               # the first message of data is the last
+    cdef bint plain                # the first outcome is the end
+    cdef readonly uint16_t flags
+    cdef readonly uint64_t stale
+    cdef public bint done
+    cdef bint claimed              # somebody sees to the end
+
+
 cdef class Attribute:
     cdef object owner          # bytes or _Export: keeps `wire` alive
     cdef const uint8_t* wire   # the header's first byte

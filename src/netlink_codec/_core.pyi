@@ -27,7 +27,7 @@ without harm to memory; each item goes to one of them.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Self, SupportsIndex, TypeAlias, TypeVar, final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 _T = TypeVar("_T")
 _ByteOrder: TypeAlias = Literal["native", "little", "big"]
@@ -85,6 +85,8 @@ class Message:
         pid: int | None = None,
     ) -> Message:
         """A copy with these fields changed."""
+    def sent(self, seq: int, pid: int, flags: int) -> Message:
+        """As it is sent: with this sequence number and port id, unless it has its own, and these flags added."""
     def __len__(self) -> int:
         """As `length`."""
     def __copy__(self) -> Self: ...
@@ -134,6 +136,46 @@ def marshal_into(messages: Iterable[Message], buffer: Buffer, offset: int = 0) -
     Raises EncodeError, with nothing written, where they do not fit.
     """
 
+@disjoint_base
+class Scan(Iterator[Message]):
+    """The messages of one exchange, out of the datagrams that arrive.
+
+    To it belong `count` sequence numbers from `seq` on; messages of others are
+    counted in `stale` and passed over. A subclass decides: `control(message)` is
+    called with each NLMSG_ERROR and each multipart NLMSG_DONE of the exchange, when
+    `done` is set, and unsets that if it was not the end, or raises; `more()` is called when a
+    datagram is used up, and feeds the next one, or raises; `over()` is called when
+    iterating ends. `single` says that the first
+    message of data, unless it is multipart, is the end; `plain`, that the first outcome
+    is, and need not be shown to `control` if it is success without a word. `flags` are
+    the flags of all messages so far, or-ed together.
+
+    Iterating yields the messages of data, by the rules of `iter_messages`.
+    """
+
+    seq: int
+    count: int
+    flags: int
+    stale: int
+    done: bool
+    def __init__(self, seq: int, count: int = 1, *, single: bool = False, plain: bool = False) -> None: ...
+    def feed(self, datagram: bytes, following: bytes | None = None) -> None:
+        """Go on with this datagram, and with the one after it if it came too."""
+    def take(self) -> Message | None:
+        """The next message of data; None where the datagram is used up, or the exchange over."""
+    def control(self, message: Message) -> None:
+        """An outcome: to be decided by a subclass."""
+    def more(self) -> None:
+        """The datagram is used up: to be filled by a subclass."""
+    def over(self) -> None:
+        """The exchange is over, and all of it was taken."""
+    def claim(self) -> bool:
+        """True for who asks first, whose it is to see to the end; False for all others."""
+    @property
+    def used_up(self) -> bool:
+        """Whether there is nothing to take, and more is to come."""
+    def __next__(self) -> Message: ...
+
 @final
 class Attribute:
     """One attribute: struct nlattr and its payload, immutable.
@@ -157,6 +199,9 @@ class Attribute:
     @property
     def type_flags(self) -> int:
         """The flag bits of nla_type: NLA_F_NESTED, NLA_F_NET_BYTEORDER."""
+    @property
+    def offset(self) -> int:
+        """Where its header is, counted as the offsets of errors are."""
     @property
     def data(self) -> bytes:
         """The payload, copied at each touch."""

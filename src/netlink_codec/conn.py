@@ -1,128 +1,330 @@
 """The blocking connection: sockets around the conversation of `exchange`."""
 
-import itertools
 import os
-import time
+import sys
+import threading
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
+from . import batch as _batch
 from ._core import Message
-from ._socket import Socket
-from .constants import NETLINK_AUDIT, NLM_F_ACK, NLM_F_REQUEST
-from .errors import Closed
-from .exchange import Exchange, Reply
+from ._socket import Socket, Trace
+from .constants import (
+    NETLINK_ADD_MEMBERSHIP,
+    NETLINK_DROP_MEMBERSHIP,
+)
+from .errors import Closed, DumpInterrupted, NetlinkError
+from .events import Events
+from .exchange import Reply
+from .pool import Pool, Stats, at_fork
+from .raw import Incoming, Messages, Shared
+from .replies import Replies, Results
+from .requests import Dump, Request, Watch
+
+if TYPE_CHECKING:
+    from .netns import NetNS
+
+T = TypeVar("T")
+P = TypeVar("P", bound=Pool)
+M = TypeVar("M", bound=Incoming)
 
 
-class Messages(Iterator[Message]):
-    """The messages of one reply, received as they are asked for.
+class Connection(Generic[P]):
+    """What the blocking and the asyncio connection have in common: all that does not wait."""
 
-    Leave it whenever you like: `close()`, the end of a `with` block or losing the
-    last reference cost nothing and wait for nothing. Its errors end it. One
-    thread at a time.
-    """
+    _pool: P | None = None
+    _pool_type: type[P]
 
     def __init__(
         self,
-        conversation: Exchange | Reply,
-        receive: Callable[[float | None], bytes],
-        deadline: float | None,
-        finish: Callable[[], None],
+        protocol: int,
+        *,
+        netns: "NetNS | str | None" = None,
+        groups: Iterable[int] = (),
+        pid: int = 0,
+        timeout: float | None = None,
+        strict: bool = True,
+        debug: bool | None = None,
+        _open: type[Socket] | None = None,
     ) -> None:
-        self._conversation = conversation
-        self._receive = receive
-        self._deadline = deadline
-        self._finish: Callable[[], None] | None = finish
-        self._datagram: Iterator[Message] = iter(())
-
-    def __next__(self) -> Message:
-        while self._finish is not None:
-            try:
-                for message in self._datagram:
-                    return message
-                if self._conversation.done:
-                    self.close()
-                    break
-                self._datagram = self._conversation.feed(self._receive(self._deadline))
-            except BaseException:
-                self.close()
-                raise
-        raise StopIteration
-
-    def close(self) -> None:
-        """End the reply here. Again is harmless."""
-        finish, self._finish = self._finish, None
-        if finish is not None:
-            self._datagram = iter(())
-            finish()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        self.close()
-
-
-class Conn:
-    """A connection to one netlink protocol of the kernel: `Conn(NETLINK_ROUTE)`.
-
-    `execute_iter` asks and streams the answer, on a socket of its own: any number
-    of them may be under way at once, in any threads, and each may be left early.
-    `send` and `receive_iter` are the raw calls, on the connection's own socket,
-    for those who speak the protocol themselves.
-
-    `timeout`, in seconds, is for calls that are given none; None waits for ever.
-    It bounds how long a call waits for the kernel, counted from the call; what
-    has arrived is delivered even afterwards. `strict` asks the kernel to check
-    requests strictly (NETLINK_GET_STRICT_CHK), which is what makes it honour the
-    filters of a dump.
-
-    Every method raises Closed once the connection is closed, NetlinkError where
-    the kernel or the socket refuses.
-    """
-
-    _closed = True  # until it is open
-
-    def __init__(self, protocol: int, *, timeout: float | None = None, strict: bool = True) -> None:
+        if protocol < 0:
+            raise ValueError(f"{protocol} is no protocol")  # to socket(2), -1 is the first
         self.protocol = protocol
         self._timeout = timeout
-        self._strict = strict
-        self._socket = Socket(protocol, strict=strict)
-        self._sequence = itertools.count(int.from_bytes(os.urandom(4)))
+        self._port = pid
+        self._own: Shared | None = None
+        self._own_lock = threading.RLock()
         self._left: int | None = None  # the sequence number of a series left before its end
-        self._closed = False
+        at_fork(self)
+        namespace = None
+        if netns is not None:
+            from .netns import NetNS, as_netns
 
-    @property
-    def pid(self) -> int:
-        """The port id of the connection's own socket."""
-        return self._socket.port
+            # A descriptor of its own: the caller may close theirs.
+            given = as_netns(netns)
+            namespace = NetNS.fd(given.fileno())
+        self._pool = self._pool_type(
+            protocol, netns=namespace, strict=strict, trace=_trace(protocol, debug), open=_open
+        )
+        self.stats: Stats = self._pool.stats
+        """What was noticed on the side: late messages, foreign senders, overruns."""
+        try:
+            self._deadline(None)  # refuses what is no number
+            # What cannot be spoken to is better known now.
+            self._pool.give(self._pool.take())
+            for group in groups:
+                self.join_group(group)
+        except BaseException:
+            self.close()
+            raise
 
-    def fileno(self) -> int:
-        """The descriptor of the connection's own socket, to wait on."""
-        return self._socket.fileno()
+    def forked(self) -> None:
+        """In the child of a fork: locks that other threads held are held for ever."""
+        self._own_lock = threading.RLock()
+        if self._own is not None:
+            self._own.forked()
+
+    def _open(self) -> P:
+        if self._pool is None:
+            raise Closed
+        return self._pool
 
     def _deadline(self, timeout: float | None) -> float | None:
         if timeout is None:
             timeout = self._timeout
-        return None if timeout is None else time.monotonic() + timeout
+        if timeout is None:
+            return None
+        if timeout != timeout:
+            raise ValueError("a timeout is a number of seconds, or None for ever")
+        return self._open().clock() + timeout
 
-    def _complete(self, message: Message, port: int, flags: int = 0) -> Message:
-        seq = message.seq
-        while not seq:
-            seq = next(self._sequence) & 0xFFFFFFFF
-        return message.replace(seq=seq, pid=message.pid or port, flags=message.flags | flags)
+    # The raw calls ------------------------------------------------------------------------------------------------
+
+    def _raw(self) -> Shared:
+        pool = self._open()
+        with self._own_lock:
+            if self._own is None:
+                self._own = Shared(pool, port=self._port)
+            return self._own
+
+    @property
+    def pid(self) -> int:
+        """The port id of the connection's own socket."""
+        return self._raw().port
+
+    def fileno(self) -> int:
+        """The descriptor of the connection's own socket, to wait on."""
+        return self._raw().fileno()
 
     def send(self, message: Message) -> Message:
         """Send one message, and return it as sent.
 
         A sequence number of 0 becomes the next one, a port id of 0 this socket's.
         """
-        complete = self._complete(message, self._socket.port)
-        self._socket.send(bytes(complete))
-        return complete
+        own = self._raw()
+        sent = message.sent(own.sequence(), own.port, 0)
+        own.use(lambda socket: socket.send(sent))
+        return sent
+
+    def send_messages(self, messages: Iterable[Message]) -> list[Message]:
+        """Send messages as one datagram, and return them as sent.
+
+        They are not joined first, however large; the send buffer grows if it must, and
+        NetlinkError (EMSGSIZE) says by how much it could not. Whether to acknowledge, and
+        reading what comes of it, is the caller's.
+        """
+        own = self._raw()
+        sent = [message.sent(own.sequence(), own.port, 0) for message in messages]
+        if sent:
+            own.use(lambda socket: socket.send_parts(_batch.padded(sent)))
+        return sent
+
+    def join_group(self, group: int) -> None:
+        """Hear a multicast group, by number (which for groups above 32 is the only way)."""
+        self.set_option(NETLINK_ADD_MEMBERSHIP, group)
+
+    def leave_group(self, group: int) -> None:
+        """Hear it no longer."""
+        self.set_option(NETLINK_DROP_MEMBERSHIP, group)
+
+    def set_option(self, option: int, value: int) -> None:
+        """setsockopt(SOL_NETLINK) on the own socket: NETLINK_NO_ENOBUFS and its like."""
+        self._raw().use(lambda socket: socket.set_option(option, value))
+
+    def get_option(self, option: int) -> int:
+        """getsockopt(SOL_NETLINK) on the own socket."""
+        return self._raw().use(lambda socket: socket.get_option(option))
+
+    def set_bpf(self, program: Sequence[tuple[int, int, int, int]]) -> None:
+        """Filter what the own socket receives by classic BPF: (code, jt, jf, k) each."""
+        self._raw().use(lambda socket: socket.attach_filter(program))
+
+    def remove_bpf(self) -> None:
+        """Filter no longer."""
+        self._raw().use(lambda socket: socket.detach_filter())
+
+    def set_receive_buffer(self, size: int) -> int:
+        """Set the own socket's receive buffer, beyond the system's limit if privileged; returns what it is.
+
+        The kernel doubles the number, for its own overhead.
+        """
+        return self._raw().use(lambda socket: socket.set_receive_buffer(size))
+
+    def set_send_buffer(self, size: int) -> int:
+        """As `set_receive_buffer`, of the send buffer: the limit of one datagram."""
+        return self._raw().use(lambda socket: socket.set_send_buffer(size))
+
+    def _receive_with(
+        self, kind: Callable[[Shared, Reply, float | None, Callable[[], None]], M], deadline: float | None
+    ) -> M:
+        own = self._raw()
+        reply = Reply(skip=self._left)
+        self._left = None
+
+        def finish() -> None:
+            self._left = reply.skip if reply.done or reply.multipart is None else reply.multipart
+
+        return kind(own, reply, deadline, finish)
+
+    # The end ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close the connection; whatever waits on it gets Closed. Again is harmless."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+            with self._own_lock:  # somebody may be about to open it
+                own = self._own
+            if own is not None:
+                own.close()
+
+    # Bound here: when the interpreter ends, modules may be gone before what they made.
+    def __del__(
+        self, warn: Callable[..., None] = warnings.warn, finalizing: Callable[[], bool] = sys.is_finalizing
+    ) -> None:
+        if self._pool is not None:
+            warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+            if not finalizing():
+                self.close()
+
+
+class Conn(Connection[Pool]):
+    """A connection to one netlink protocol of the kernel: `Conn(NETLINK_ROUTE)`.
+
+    Requests (`execute`, `execute_iter`, `do`, `dump`, `collect`, `batch`) each have a
+    socket to themselves: any number may be under way at once, in any threads, one
+    inside the loop over another, and each may be left early. `watch` listens on a
+    socket of its own. `send`, `send_messages`, `receive` and `receive_iter` are the raw
+    calls, on the connection's own socket, for those who speak the protocol
+    themselves.
+
+    `netns` is the network namespace to speak to: a `NetNS`, or the name of one; by
+    default that of the thread that opens the connection, wherever its users move.
+    `groups` and `pid` are the multicast groups and the port id of the own socket.
+    `timeout`, in seconds, is for calls that are given none; None waits for ever. It
+    bounds how long a call waits for the kernel, counted from the call; what has
+    arrived is delivered even afterwards, and the kernel's own work inside a call is
+    not interrupted. `strict` asks the kernel to check requests strictly
+    (NETLINK_GET_STRICT_CHK), which is what makes it honour the filters of a dump.
+    `debug` prints all traffic to standard error; None leaves that to the environment
+    variable NETLINK_CODEC_DEBUG.
+
+    Every method raises Closed once the connection is closed, and in those that were
+    waiting. In the child of a fork, requests open sockets of the child's own; what was
+    open raises Closed. NetlinkError is what the kernel or the socket refuses.
+    """
+
+    _pool_type = Pool
+
+    # Messages -----------------------------------------------------------------------------------------------------
+
+    def execute_iter(self, message: Message, *, timeout: float | None = None) -> Replies:
+        """Send a request and stream its answer, until the kernel says that it is complete.
+
+        What became of the request is known when the iteration ends, and not before: for
+        a change, use `execute` or `do`. NLM_F_REQUEST and NLM_F_ACK are added: the acknowledgement is what ends an
+        answer that is no dump. It is not delivered. Raises DumpInterrupted after the
+        last message of a dump that changed meanwhile.
+        """
+        return Replies(self._open(), message, None, self._deadline(timeout))
+
+    def execute(self, message: Message, *, timeout: float | None = None) -> list[Message]:
+        """As `execute_iter`, all at once."""
+        return list(self.execute_iter(message, timeout=timeout))
+
+    # Requests -----------------------------------------------------------------------------------------------------
+
+    def do(self, request: Request[T], *, timeout: float | None = None) -> T:
+        """Run a request and return its result."""
+        result: Any = None
+        decode = request.decode
+        answered = False
+        try:
+            for message in Replies(self._open(), request.message, request, self._deadline(timeout)):
+                if decode is not None and not answered:
+                    result = decode(message)
+                    answered = True
+        except NetlinkError as error:
+            if error.errno not in request.tolerated:
+                raise
+        return result  # type: ignore[no-any-return]
+
+    def dump(self, dump: Dump[T], *, timeout: float | None = None) -> Results[T]:
+        """Run a dump and stream its results.
+
+        Raises DumpInterrupted after the last, if what was dumped changed meanwhile.
+        """
+        return Results(Replies(self._open(), dump.message, dump, self._deadline(timeout)), dump)
+
+    def collect(self, dump: Dump[T], *, retries: int = 10, timeout: float | None = None) -> list[T]:
+        """Run a dump and list its results; run it again, up to so many times, if it was interrupted.
+
+        DumpInterrupted if the last was too; its `results` are what that brought.
+        """
+        deadline = self._deadline(timeout)
+        while True:
+            results: list[T] = []
+            try:
+                results.extend(Results(Replies(self._open(), dump.message, dump, deadline), dump))
+                return results
+            except DumpInterrupted as interrupted:
+                if not retries:
+                    interrupted.results = results
+                    raise
+                retries -= 1
+
+    def batch(
+        self,
+        requests: Iterable[Request[Any]],
+        *,
+        errors: Literal["raise", "return"] = "raise",
+        acknowledge: Literal["each", "last"] = "each",
+        timeout: float | None = None,
+    ) -> list[Any]:
+        """Run many requests, a hundred a system call; returns their results in order.
+
+        All are run, whatever fails. If some did, BatchError holds the errors, and the
+        results by position; with `errors="return"` the errors are returned in the
+        places of the results instead. `acknowledge="last"` asks for one
+        acknowledgement a hundred requests, which is faster.
+        """
+        requests = list(requests)
+        results: list[Any] = [None] * len(requests)
+        deadline = self._deadline(timeout)
+        for positions in _batch.parts(requests):
+            with _batch.Part(self._open(), requests, positions, acknowledge, results) as part:
+                part.send()
+                while not part.done:
+                    if not part.fill():
+                        part.socket.wait(deadline)
+        return _batch.conclude(requests, results, errors)
+
+    def watch(self, watch: Watch[T]) -> Events[T]:
+        """Listen, from now on."""
+        return Events(self._open(), watch)
+
+    # The raw calls ------------------------------------------------------------------------------------------------
 
     def receive_iter(self, *, timeout: float | None = None) -> Messages:
         """Receive what comes next: a datagram's messages, or a multipart series up to its end.
@@ -131,39 +333,13 @@ class Conn:
         is raised. What is left of a series when its iterator is closed is passed
         over by the next call.
         """
+        return self._receive_with(Messages, self._deadline(timeout))
+
+    def receive(self, *, timeout: float | None = None) -> list[Message]:
+        """As `receive_iter`, all at once. Of threads that call this together, each gets a reply of its own, whole."""
         deadline = self._deadline(timeout)
-        reply = Reply(skip=self._left)
-        self._left = None
-
-        def finish() -> None:
-            self._left = reply.skip if reply.done or reply.multipart is None else reply.multipart
-
-        return Messages(reply, self._socket.receive, deadline, finish)
-
-    def execute_iter(self, request: Message, *, timeout: float | None = None) -> Messages:
-        """Send a request and receive its answer, message by message, until the kernel says it is complete.
-
-        NLM_F_REQUEST and NLM_F_ACK are added: the acknowledgement is what ends an
-        answer that is no dump. It is not delivered. Raises DumpInterrupted after the
-        last message of a dump that changed meanwhile.
-        """
-        deadline = self._deadline(timeout)
-        if self._closed:
-            raise Closed
-        private = Socket(self.protocol, strict=self._strict)
-        try:
-            complete = self._complete(request, private.port, NLM_F_REQUEST | NLM_F_ACK)
-            private.send(bytes(complete))
-        except BaseException:
-            private.close()
-            raise
-        exchange = Exchange(complete.seq, empty_done=self.protocol == NETLINK_AUDIT)
-        return Messages(exchange, private.receive, deadline, private.close)
-
-    def close(self) -> None:
-        """Close the connection's own socket; who waits on it gets Closed. Again is harmless."""
-        self._closed = True
-        self._socket.close()
+        with self._raw().reading(deadline):
+            return list(self._receive_with(Messages, deadline))
 
     def __enter__(self) -> Self:
         return self
@@ -171,7 +347,12 @@ class Conn:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if not self._closed:
-            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
-            self.close()
+
+def _trace(protocol: int, debug: bool | None) -> Trace | None:
+    if debug is None:
+        debug = os.environ.get("NETLINK_CODEC_DEBUG", "") not in ("", "0")
+    if not debug:
+        return None
+    from .debug import trace
+
+    return trace(protocol)

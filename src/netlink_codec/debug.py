@@ -18,8 +18,8 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Generator, Iterator, Mapping
-from typing import Final, Literal
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Literal
 
 from ._core import Attribute, AttributeDecoder, Message, iter_messages
 from .constants import (
@@ -50,6 +50,9 @@ from .names import (
     kind,
     message_name,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _INLINE: Final = 20  # bytes of hex on the line of what they are the value of
 _ROW: Final = 16  # bytes on a line of their own
@@ -105,7 +108,8 @@ class _Printer:
             yield self.failed(error, depth)
 
     def failed(self, error: DecodeError, depth: int) -> str:
-        self.error = self.error or error
+        # Without its traceback, which would keep the caller's frames, and all that is in them.
+        self.error = self.error or error.with_traceback(None)
         return line(error.offset, depth, f"error: {error}")
 
     # --- messages -----------------------------------------------------------------------------------------------------
@@ -396,3 +400,19 @@ def _plausible(view: memoryview) -> bool:
 def _looks_nested(view: memoryview) -> bool:
     """Whether a payload without the flag is more likely attributes than text or an integer."""
     return len(view) >= 8 and _text(view) is None and _plausible(view)
+
+
+def trace(protocol: int) -> Callable[[str, "Buffer"], None]:
+    """Prints each datagram to standard error, readably; whatever happens, it does not raise."""
+
+    def show(direction: str, data: "Buffer") -> None:
+        if sys.stderr is None:
+            return  # print() would take standard output instead
+        try:
+            lines = [f"{direction} {len(memoryview(data))} bytes", *datagram_lines(bytes(data), protocol)]
+            print("\n".join(f"netlink: {text}" for text in lines), file=sys.stderr, flush=True)
+        except Exception:
+            # Whoever looks at traffic must not change it: a closed or full standard error is not the program's concern.
+            pass
+
+    return show

@@ -1,114 +1,145 @@
 """The conversation without I/O: what belongs to a request, what ends it, what went wrong.
 
 Fed datagrams as they arrive, these yield the messages in them that are the
-caller's, and know when no more will come.
+caller's, and know when no more will come. The blocking connection, the asyncio
+connection and the tests' fake kernel drive them alike.
 """
 
-import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from ._core import AttributeDecoder, Message, iter_messages
+from . import log
+from ._core import Message, Scan, iter_messages
+from .acks import Acknowledgement, error_of
 from .constants import (
-    NLM_F_ACK_TLVS,
-    NLM_F_CAPPED,
+    NETLINK_AUDIT,
     NLM_F_DUMP_INTR,
     NLM_F_MULTI,
     NLMSG_DONE,
     NLMSG_ERROR,
     NLMSG_HDRLEN,
-    NLMSGERR_ATTR_MSG,
 )
-from .errors import DecodeError, DumpInterrupted, NetlinkError
+from .errors import DumpInterrupted, NetlinkError, Overrun
+from .requests import Request
+
+Ends = Literal["ack", "reply", "none"]
+_INTERRUPTED = NLM_F_MULTI | NLM_F_DUMP_INTR
 
 
-def outcome(message: Message) -> int:
-    """The errno of an NLMSG_ERROR or NLMSG_DONE, 0 for success.
-
-    Both begin with it, negative: struct nlmsgerr, and netlink_dump_done() in
-    net/netlink/af_netlink.c. DecodeError if the message is too short to say.
-    """
-    if message.length < NLMSG_HDRLEN + 4:
-        raise DecodeError(
-            f"a message of type {message.type} has {message.length - NLMSG_HDRLEN} bytes, and its errno takes 4",
-            NLMSG_HDRLEN,
-        )
-    number: int = struct.unpack_from("=i", message, NLMSG_HDRLEN)[0]
-    return -number
-
-
-def error_of(message: Message, errno: int) -> NetlinkError:
-    """What to raise for such a message, with the kernel's words if it gave any."""
-    return NetlinkError(errno, message=acknowledgement_text(message))
-
-
-def acknowledgement_text(message: Message) -> str | None:
-    """NLMSGERR_ATTR_MSG of an extended acknowledgement.
-
-    Its attributes follow the errno (NLMSG_DONE), or the errno and the request
-    that it echoes: whole and padded, or its header alone if NLM_F_CAPPED.
-    """
-    if not message.flags & NLM_F_ACK_TLVS:
-        return None
-    offset = 4
-    if message.type == NLMSG_ERROR:
-        if message.length < NLMSG_HDRLEN + 4 + NLMSG_HDRLEN:
-            return None
-        echoed = NLMSG_HDRLEN
-        if not message.flags & NLM_F_CAPPED:
-            echoed = struct.unpack_from("=I", message, NLMSG_HDRLEN + 4)[0]
-        offset += (echoed + 3) & ~3
-    try:
-        text = AttributeDecoder(message, NLMSG_HDRLEN + offset).find(NLMSGERR_ATTR_MSG)
-    except DecodeError:
-        # The errno stands, whatever its explanation looks like.
-        return None
-    return None if text is None else text.string()
-
-
-class Exchange:
-    """One request, asked with NLM_F_ACK, on a socket of its own.
+class Exchange(Scan):
+    """One request on a socket that nothing else uses.
 
     It is over at the first NLMSG_ERROR (of which an acknowledgement is one) or
-    multipart NLMSG_DONE that carries its sequence number; messages of other
-    sequences do not belong to it. `empty_done` says that the protocol may send
-    an NLMSG_DONE without an errno (audit does).
+    multipart NLMSG_DONE that carries its sequence number. So a request asks for an
+    acknowledgement, a dump too; where the kernel does otherwise, the request says
+    so: `ends="reply"`, the acknowledgement comes first and the reply ends it (audit),
+    or `ends="none"`, there is no answer. `single` says that exactly one
+    message answers it, and no acknowledgement was asked for.
+
+    Iterating raises NetlinkError where the kernel reports one, and DumpInterrupted
+    after the last message of a dump that changed meanwhile. `warning` is what the
+    kernel remarked on success.
     """
 
-    def __init__(self, seq: int, *, empty_done: bool = False) -> None:
-        self.seq = seq
-        self.done = False
-        self._empty_done = empty_done
-        self._interrupted = False
+    __slots__ = ("_reply_follows", "protocol", "request", "sent", "warning")
 
-    def feed(self, datagram: bytes) -> Iterator[Message]:
-        """The messages of the datagram that belong to the request.
+    def __init__(self, sent: Message, protocol: int, request: Request[object] | None = None) -> None:
+        self.sent = sent
+        self.protocol = protocol
+        self.request = request
+        self.warning: str | None = None
+        self._reply_follows = False
+        if request is None or (request.ends == "ack" and not request.single):
+            Scan.__init__(self, sent.seq, 1, plain=True)
+        else:
+            self._reply_follows = request.ends == "reply"
+            Scan.__init__(self, sent.seq, 1, single=request.single or self._reply_follows)
+            self.done = request.ends == "none"
 
-        Raises NetlinkError where the kernel reports one, DumpInterrupted after the
-        last message if any was marked so.
-        """
-        for message in iter_messages(datagram):
-            if message.seq != self.seq:
-                continue
-            kind = message.type
-            flags = message.flags
-            if flags & NLM_F_DUMP_INTR and flags & NLM_F_MULTI:
-                self._interrupted = True
-            if kind == NLMSG_ERROR or (kind == NLMSG_DONE and flags & NLM_F_MULTI):
-                self.done = True
-                if not (self._empty_done and kind == NLMSG_DONE and message.length == NLMSG_HDRLEN):
-                    errno = outcome(message)
-                    if errno:
-                        raise error_of(message, errno)
-                if self._interrupted:
-                    raise DumpInterrupted
-                return
-            yield message
+    def control(self, message: Message) -> None:
+        """An outcome: see the class."""
+        if message.type == NLMSG_DONE and message.length == NLMSG_HDRLEN and self.protocol == NETLINK_AUDIT:
+            return  # audit says nothing more at the end of a list
+        # A message too short for an errno is no outcome, and there will be no other.
+        ack = Acknowledgement(message)
+        if ack.errno:
+            raise self.failure(ack)
+        if ack.message:
+            self.warning = ack.message
+            log.warning("%r succeeded: %s", self.request or self.sent, ack.message)
+        if self._reply_follows and message.type == NLMSG_ERROR:
+            self.done = False
+        elif self.flags & _INTERRUPTED == _INTERRUPTED:
+            interrupted = DumpInterrupted()
+            interrupted.request = self.request
+            raise interrupted
+
+    def failure(self, ack: Acknowledgement) -> NetlinkError:
+        """The error for such an outcome."""
+        return error_of(ack, self.sent, self.protocol, self.request)
+
+
+class Series(Scan):
+    """Requests sent together, with consecutive sequence numbers; each has its outcome.
+
+    `errors` maps the position of a request to its error. Over when every request has
+    had its outcome; or, where only the last asked for an acknowledgement
+    (`acknowledged="last"`), at the last one's: those before it that reported no error
+    succeeded. A transaction (`"transaction"`) is over at its last outcome too, or at
+    an error of its first message, and per-message acknowledgements before that mean
+    nothing; the message that commits it, which has no outcome, is not among `sent`.
+
+    Iterating yields messages of data; `message.seq - series.seq` is the position.
+    """
+
+    def __init__(
+        self,
+        sent: Sequence[Message],
+        protocol: int,
+        requests: Sequence[Request[object] | None],
+        *,
+        acknowledged: Literal["each", "last", "transaction"] = "each",
+    ) -> None:
+        super().__init__(sent[0].seq, len(sent))
+        self.sent = sent
+        self.protocol = protocol
+        self.requests = requests
+        self.errors: dict[int, NetlinkError] = {}
+        self.warnings: dict[int, str] = {}
+        self._acknowledged = acknowledged
+        self._outstanding = set(range(len(sent)))
+
+    def control(self, message: Message) -> None:
+        """An outcome of one of the requests."""
+        position = (message.seq - self.seq) % 2**32
+        ack = Acknowledgement(message)
+        if ack.errno:
+            error = error_of(ack, self.sent[position], self.protocol, self.requests[position])
+            self.errors.setdefault(position, error)
+        elif ack.message:
+            self.warnings[position] = ack.message
+            log.warning("%r succeeded: %s", self.requests[position] or self.sent[position], ack.message)
+        self._outstanding.discard(position)
+        last = len(self.sent) - 1
+        if self._acknowledged == "each":
+            self.done = not self._outstanding
+        else:
+            self.done = position == last or (self._acknowledged == "transaction" and position == 0 and bool(ack.errno))
+
+    def give_up(self) -> None:
+        """Outcomes were lost (an overrun): those that have not come are unknown."""
+        for position in self._outstanding - set(self.errors):
+            overrun = Overrun()
+            overrun.request = self.requests[position] or self.sent[position]
+            self.errors[position] = overrun
+        self.done = True
 
 
 class Reply:
     """Whatever comes next on a socket: one datagram, or a multipart series.
 
-    A series ends at its NLMSG_DONE. Acknowledgements are delivered as messages;
+    A series ends at its NLMSG_DONE, with DumpInterrupted if what it tells changed
+    meanwhile. Acknowledgements are delivered as messages;
     `skip` is the sequence number of a series that was left before its end and
     is passed over.
     """
@@ -117,6 +148,7 @@ class Reply:
         self.done = False
         self.skip = skip
         self.multipart: int | None = None  # the sequence number of the series
+        self._flags = 0
 
     def feed(self, datagram: bytes) -> Iterator[Message]:
         """The messages of the datagram. Raises NetlinkError where the kernel reports one."""
@@ -129,13 +161,17 @@ class Reply:
                 if ends:
                     self.skip = None
                 continue
+            self._flags |= message.flags
             if ends:
                 self.done = True
-                errno = outcome(message) if kind == NLMSG_ERROR or message.length > NLMSG_HDRLEN else 0
-                if errno:
-                    raise error_of(message, errno)
+                if kind == NLMSG_ERROR or message.length > NLMSG_HDRLEN:
+                    ack = Acknowledgement(message)
+                    if ack.errno:
+                        raise error_of(ack)
                 if kind == NLMSG_ERROR:
                     yield message
+                elif self._flags & NLM_F_DUMP_INTR:
+                    raise DumpInterrupted
                 return
             if message.flags & NLM_F_MULTI:
                 self.multipart = message.seq
