@@ -50,7 +50,7 @@ def compare(benchmark, request):
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter, config):
     if config.stash[TABLE]:
-        terminalreporter.section("CPU time beside C (floor.c), minima")
-        terminalreporter.line(f"{'workload':40} {'by':7}{'ns/item':>12}{'C ns/item':>12}{'times C':>9}{'blocks':>9}")
+        terminalreporter.section("CPU time beside the floors, minima")
+        terminalreporter.line(f"{'workload':40} {'by':7}{'ns/item':>12}{'floor':>12}{'times':>9}{'blocks':>9}")
         for row in config.stash[TABLE]:
             terminalreporter.line(row)

@@ -28,7 +28,7 @@ LIBMNL = Path("/usr/include/libmnl/libmnl.h").exists()
 
 
 @functools.cache
-def _library(name: str, *libraries: str) -> ctypes.CDLL:
+def library(name: str, *libraries: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(compile_shared(HERE / f"{name}.c", libraries=libraries)))
 
 
@@ -45,7 +45,7 @@ class Floor:
         out: int = 0,
         libmnl: bool = False,
     ) -> None:
-        self._function = (_library("libmnl", "-lmnl") if libmnl else _library("floor"))[name]
+        self._function = (library("libmnl", "-lmnl") if libmnl else library("floor"))[name]
         self._function.restype = ctypes.c_double
         self._function.argtypes = [ctypes.POINTER(_Work), ctypes.c_long]
         self._payloads = (ctypes.c_char_p * len(payloads))(*payloads)

@@ -1,0 +1,65 @@
+"""The targets of the conversation, each measured in a network made for it."""
+
+from collections.abc import Iterator
+
+from benchmarks import conversation, roundtrips, streaming
+from benchmarks.calls import Uncountable, count
+from benchmarks.conversation import NETWORKS, Work
+from benchmarks.measure import fastest, timed
+
+Row = tuple[str, str, str, bool | None]  # what, limit, measured, whether it is reached; None where nothing is asked
+
+
+def times(work: Work, floor: str) -> Row:
+    work.check()
+    ours, below = fastest([timed(work.codec.function, *work.codec.arguments), work.floor])
+    return f"{work}, beside {floor}", f"{work.limit} x", f"{ours / below:.2f} x", ours <= work.limit * below
+
+
+def dumps(name: str) -> Iterator[Row]:
+    network, size = NETWORKS[name]
+    try:
+        with conversation.dumps(network, size) as works:
+            for work in works:
+                yield times(work, "C that receives")
+    except conversation.Unavailable:
+        yield f"{size:,} {network.what}", "", "none", None
+
+
+def calls(name: str) -> Row:
+    with conversation.dumps(*NETWORKS[name]) as works:
+        dump = works[0]
+        _messages, datagrams, _bytes = dump.floor.result()
+        what = f"{dump.items:,} {NETWORKS[name][0].what}: system calls for {datagrams} datagrams"
+        try:
+            made = count(lambda: dump.codec.function(*dump.codec.arguments))
+        except Uncountable:
+            return what, f"{datagrams + 1}", "not counted", False
+        total = made.sends + made.receives + made.polls + made.others
+        return what, f"{datagrams + 1}", f"{total}", total <= datagrams + 1
+
+
+def memory(name: str, repeats: int) -> Row:
+    with conversation.dumps(*NETWORKS[name]):
+        messages, kibibytes = streaming.growth(repeats)
+    if messages != NETWORKS[name][1] * repeats:
+        raise AssertionError(f"{messages} messages in the stream")
+    return f"{messages:,} messages streamed: growth over the start", "1024 KiB", f"{kibibytes} KiB", kibibytes <= 1024
+
+
+def threads() -> Iterator[Row]:
+    times = roundtrips.in_threads([1, 8])
+    for what, column in (("CPU", 0), ("wall", 1)):
+        one, eight = (time[column] / 1e3 for time in times)
+        yield f"one link, {what} time: by 8 threads, and by 1", "", f"{eight:.1f}, {one:.1f} us", None
+
+
+def rows() -> Iterator[Row]:
+    for name in NETWORKS:
+        yield from dumps(name)
+    yield calls("routes_10k")
+    yield memory("routes_100k", 10)
+    with roundtrips.trips() as trips:
+        for trip in trips:
+            yield times(trip, "bare sockets")
+    yield from threads()
