@@ -35,6 +35,12 @@ recorded_on_little_endian = pytest.mark.skipif(
     sys.byteorder != "little", reason="these bytes come from a little-endian machine"
 )
 
+# Without the GIL, critical sections keep threads apart. With it, they do nothing, and it is the lack of Python
+# code in the codec that does; a traced build runs some for every line.
+shares_between_threads = pytest.mark.skipif(
+    sys.gettrace() is not None, reason="a build for coverage is not made for threads"
+)
+
 
 def recording(name: str) -> list[bytes]:
     """The datagrams of one recorded dump."""

@@ -16,6 +16,7 @@ import rtnl
 import trouble
 from namespaces import at_once, descriptors, network
 from netlink_codec import Closed, DumpInterrupted
+from support import shares_between_threads
 from trouble import asking, destination, drain, name, not_for_ever, raises, still_works, together
 
 pytestmark = pytest.mark.kernel
@@ -72,6 +73,7 @@ def test_threads_with_every_kind_of_call(conn, switch_often):
     still_works(conn)
 
 
+@shares_between_threads
 @pytest.mark.parametrize("threads", [2, 8])
 def test_threads_share_one_answer(conn, switch_often, threads):
     """Each message goes to one of them, none is lost, and all of them see the end."""

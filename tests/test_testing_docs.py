@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def test_the_examples_of_a_module(name):
 
 
 def printed(program):
-    environment = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
+    environment = {**os.environ, "PYTHONPATH": ":".join(path for path in sys.path if path)}
     command = [sys.executable, "-W", "error", "-c", program]
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.strip()
 

@@ -10,11 +10,9 @@ import pytest
 import netlink_codec as nl
 import oracle
 from netlink_codec import AttributeDecoder, AttributeEncoder, DecodeError
-from support import stream
+from support import shares_between_threads, stream
 
-# Without the GIL, critical sections keep threads apart. With it, they do nothing, and it is the lack of Python
-# code in the codec that does; a traced build runs some for every line.
-pytestmark = pytest.mark.skipif(sys.gettrace() is not None, reason="a build for coverage is not made for threads")
+pytestmark = shares_between_threads
 
 THREADS = 4
 ITEMS = 3000
