@@ -27,7 +27,7 @@ without harm to memory; each item goes to one of them.
 
 cimport cython
 from cpython.buffer cimport (
-    PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer,
+    PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.list cimport PyList_New, PyList_SET_ITEM
@@ -321,7 +321,7 @@ cdef class Message:
         return partial(Message, seq=self.nlmsg_seq, pid=self.nlmsg_pid), (self.nlmsg_type, self.nlmsg_flags, self.data)
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        PyBuffer_FillInfo(view, self, <void*>self.wire, self.nlmsg_len, True, flags)
+        export_bytes(view, self, self.wire, self.nlmsg_len, flags)
 
 
 cdef str shown(const uint8_t* start, size_t size):
@@ -754,7 +754,7 @@ cdef class Attribute:
         return _attribute, (self.nla_type, self.data, self.order, self.strict)
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        PyBuffer_FillInfo(view, self, <void*>self.wire, self.nla_len, True, flags)
+        export_bytes(view, self, self.wire, self.nla_len, flags)
 
 
 def _attribute(type, data, uint8_t order, bint strict):
@@ -1299,7 +1299,7 @@ cdef class AttributeEncoder:
     @cython.critical_section
     def __getbuffer__(self, Py_buffer* view, int flags):
         closed(self)
-        PyBuffer_FillInfo(view, self, self.base, <Py_ssize_t>self.size, True, flags)
+        export_bytes(view, self, self.base, self.size, flags)
         self.exports += 1
 
     @cython.critical_section

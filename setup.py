@@ -4,6 +4,7 @@ TRACE=1 builds for line coverage of the .pyx, SANITIZE=1 for ASan and UBSan.
 """
 
 import os
+from glob import glob
 
 from setuptools import Extension, setup
 
@@ -14,13 +15,17 @@ def extension(name: str, source: str) -> Extension:
         [source],
         # Where Cython finds the modules' own .pxd.
         include_dirs=["src"],
-        depends=["src/netlink_codec/_core.pxd", "src/netlink_codec/_scan.pxi"],
+        depends=[*glob("src/netlink_codec/*.pxd"), *glob("src/netlink_codec/*.pxi")],
         # Last on the command line, so they win over the interpreter's own -g and whatever CFLAGS holds.
         extra_compile_args=["-O3", "-g0"],
     )
 
 
-extensions = [extension("_core", "netlink_codec.pyx"), extension("_sys", "src/netlink_codec/_sys.pyx")]
+extensions = [
+    extension("_core", "netlink_codec.pyx"),
+    extension("_records", "src/netlink_codec/_records.pyx"),
+    extension("_sys", "src/netlink_codec/_sys.pyx"),
+]
 for module in extensions:
     if os.environ.get("TRACE") == "1":
         # Cython uses sys.monitoring where it can, which coverage's tracer does not see.

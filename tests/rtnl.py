@@ -45,6 +45,11 @@ def addresses(index=0):
     return Message(RTM_GETADDR, NLM_F_DUMP, IFADDRMSG.pack(AF_INET, 0, 0, 0, index))
 
 
+def address_index(message: Message) -> int:
+    """Of which interface it is."""
+    return IFADDRMSG.unpack_from(message.view)[4]
+
+
 def routes(prefix=0):
     """A dump of the IPv4 routes; a prefix length without a destination is refused."""
     return Message(RTM_GETROUTE, NLM_F_DUMP, RTMSG.pack(AF_INET, prefix, 0, 0, 0, 0, 0, 0, 0))

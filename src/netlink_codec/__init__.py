@@ -30,9 +30,17 @@ from .errors import NotFound as NotFound
 from .errors import NotPermitted as NotPermitted
 from .errors import Overrun as Overrun
 from .errors import Timeout as Timeout
+from .requests import Changed as Changed
+from .requests import Deleted as Deleted
+from .requests import Device as Device
 from .requests import Dump as Dump
+from .requests import Family as Family
 from .requests import Lost as Lost
+from .requests import Namespace as Namespace
+from .requests import New as New
+from .requests import Procedure as Procedure
 from .requests import Request as Request
+from .requests import Sync as Sync
 from .requests import Watch as Watch
 
 if TYPE_CHECKING:

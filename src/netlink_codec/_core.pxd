@@ -65,12 +65,22 @@ cdef extern from * nogil:
     #define NLC_HAS_SCRATCH 1
     #endif
     #define NLC_UNSHARED(object) (NLC_HAS_SCRATCH && Py_REFCNT(object) == 1)
+
+    /* For __getbuffer__: Cython has put None there, which PyBuffer_FillInfo would forget. */
+    static inline int nlc_export(Py_buffer *view, PyObject *owner, const uint8_t *at, size_t size, int flags)
+    {
+        Py_CLEAR(view->obj);
+        return PyBuffer_FillInfo(view, owner, (void *)at, (Py_ssize_t)size, 1, flags);
+    }
     """
     const bint BIG_HOST "NLC_BIG_HOST"
     const bint HAS_SCRATCH "NLC_HAS_SCRATCH"
     uint64_t load "nlc_load" (const uint8_t* at, size_t width, bint swap) noexcept
     void store "nlc_store" (uint8_t* at, size_t width, uint64_t value, bint swap) noexcept
     bint unshared "NLC_UNSHARED" (void* object) noexcept
+
+cdef extern from *:
+    int export_bytes "nlc_export" (Py_buffer* view, object owner, const uint8_t* at, size_t size, int flags) except -1
 
 # struct nlmsghdr and struct nlattr, in bytes.
 cdef enum:
@@ -197,3 +207,13 @@ cdef class _Nested:
     cdef AttributeEncoder encoder
     cdef uint16_t nla_type
     cdef int level             # which of the encoder's open nests, from 1; 0 while not entered
+
+
+cdef class Decoder:
+    cdef object decoded(self, Message message)
+
+
+cdef class Results:
+    cdef Scan scan
+    cdef object decode
+    cdef Decoder decoder   # the same, if it is one

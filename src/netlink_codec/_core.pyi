@@ -25,7 +25,7 @@ without harm to memory; each item goes to one of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, Self, SupportsIndex, TypeAlias, TypeVar, final
+from typing import Any, Generic, Literal, Self, SupportsIndex, TypeAlias, TypeVar, final
 
 from typing_extensions import Buffer, disjoint_base
 
@@ -175,6 +175,23 @@ class Scan(Iterator[Message]):
     def used_up(self) -> bool:
         """Whether there is nothing to take, and more is to come."""
     def __next__(self) -> Message: ...
+
+@disjoint_base
+class Decoder:
+    """What makes something of a message; called from C where it can be."""
+
+@final
+class Results(Iterator[_T], Generic[_T]):
+    """The results of a dump, decoded as they are asked for; leave it whenever you like, as `Replies`."""
+
+    def __init__(self, replies: Scan, decode: Callable[[Message], _T | None] | None) -> None: ...
+    @classmethod
+    def __class_getitem__(cls, item: Any) -> type[Self]: ...
+    def __next__(self) -> _T: ...
+    def close(self) -> None:
+        """End the dump here. Again is harmless."""
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
 
 @final
 class Attribute:

@@ -149,3 +149,52 @@ cdef Message take_message(Scan self):
         if kind == OUTCOME:
             self.control(message)
     return None
+
+
+cdef class Decoder:
+    """What makes something of a message; called from C where it can be."""
+
+    cdef object decoded(self, Message message):
+        raise NotImplementedError
+
+
+@cython.final
+cdef class Results:
+    """The results of a dump, decoded as they are asked for; leave it whenever you like, as `Replies`."""
+    def __class_getitem__(cls, item):
+        return cls
+
+    def __init__(self, Scan replies not None, decode):
+        self.scan = replies
+        self.decode = decode
+        self.decoder = decode if isinstance(decode, Decoder) else None
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef Message message
+        while True:
+            message = take_message(self.scan)
+            if message is None:
+                if self.scan.done:
+                    self.scan.over()
+                    raise StopIteration
+                self.scan.more()
+                continue
+            if self.decoder is not None:
+                result = self.decoder.decoded(message)
+            else:
+                result = message if self.decode is None else self.decode(message)
+            if result is not None:
+                return result
+
+    def close(self):
+        """End the dump here. Again is harmless."""
+        self.scan.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.scan.close()

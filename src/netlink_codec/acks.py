@@ -11,6 +11,7 @@ import errno
 import struct
 import sys
 from contextlib import suppress
+from typing import Any
 
 from ._core import AttributeDecoder, Message
 from .constants import (
@@ -114,34 +115,46 @@ def error_of(
     error.request = sent if request is None else request
     if sent is not None and protocol is not None:
         if ack.offset is not None:
-            error.attribute = path_at(sent, protocol, ack.offset)
+            error.attribute = _named(path_at(sent, protocol, ack.offset), request, sent)
         if ack.missing_type is not None:
-            nest = None if ack.missing_nest is None else path_at(sent, protocol, ack.missing_nest)
-            error.missing = f"{nest}.{ack.missing_type}" if nest else str(ack.missing_type)
+            nest = () if ack.missing_nest is None else path_at(sent, protocol, ack.missing_nest)
+            error.missing = _named((*nest, ack.missing_type), request, sent)
     return error
 
 
-def path_at(request: Message, protocol: int, offset: int) -> str | None:
-    """The attribute whose header stands at this offset of the request, as types from the outside in: "18.2.1"."""
+def _named(path: tuple[int, ...], request: Request[object] | None, sent: Message) -> str | None:
+    """The path as the request's record calls it: "info.data.id"; without one, as numbers: "18.2.1"."""
+    if not path:
+        return None
+    record: Any = None if request is None else request.record
+    if record is not None:
+        # However that fails, there is an error to be told.
+        with suppress(Exception):
+            return str(record.path_names(path, sent))
+    return ".".join(map(str, path))
+
+
+def path_at(request: Message, protocol: int, offset: int) -> tuple[int, ...]:
+    """The attribute whose header stands at this offset of the request, as types from the outside in; or ()."""
     try:
         # Only errors need the tables of names.
         from .names import family_header
     except OSError:  # no descriptor is left to read them with
-        return None
+        return ()
     family = request.view[0] if request.length > NLMSG_HDRLEN else None
     header = family_header(protocol, request.type, request.flags, family)
-    path: list[str] = []
+    path: list[int] = []
     try:
         level = request.attributes((header.size if header else 0) + 3 & ~3)
         while True:
             for attribute in level:
                 if attribute.offset == offset:
-                    return ".".join([*path, str(attribute.type)])
+                    return (*path, attribute.type)
                 if attribute.offset < offset < attribute.offset + 4 + len(attribute):
-                    path.append(str(attribute.type))
+                    path.append(attribute.type)
                     level = attribute.nested()
                     break
             else:
-                return None
+                return ()
     except DecodeError:
-        return None
+        return ()

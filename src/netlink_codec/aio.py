@@ -1,131 +1,30 @@
 """The asyncio connection: the same conversation, in which tasks wait instead of threads."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, Generic, Literal, Self, TypeVar
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from . import batch as _batch
 from ._core import Message
+from ._socket import Socket
 from .aiopool import AsyncPool
+from .aioreplies import AsyncReplies, AsyncResults, Closes, LateResults
 from .conn import Connection
-from .errors import DumpInterrupted, NetlinkError, Overrun, Timeout
+from .errors import DumpInterrupted, NetlinkError, NotFound, Overrun, Timeout
 from .events import Listener
 from .exchange import Reply
+from .lookups import Filling
+from .procedures import Running, method
 from .raw import Incoming, Shared
-from .replies import Answer
-from .requests import Dump, Lost, Request, Watch
+from .replies import Nothing
+from .requests import Dump, Lost, Procedure, Request, Watch
+
+if TYPE_CHECKING:
+    from .resync import Resync
 
 T = TypeVar("T")
 E_co = TypeVar("E_co", covariant=True)
-
-
-class Closes:
-    """`async with`, for what has a `close` that waits for nothing."""
-
-    __slots__ = ()
-
-    def close(self) -> None:
-        raise NotImplementedError
-
-    async def aclose(self) -> None:
-        """As `close`."""
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.close()
-
-
-class AsyncReplies(Answer, Closes):
-    """The messages that answer one request, received as they are asked for: `async for`.
-
-    Leave it whenever you like: `break`, cancellation, `close()` and losing the last
-    reference cost nothing and wait for nothing. One task at a time.
-
-    After an Overrun it goes on as long as something is there; what the request did,
-    if its outcome was among what was lost, is unknown.
-    """
-
-    __slots__ = ("_offload", "_receiving", "_unsent")
-
-    _pool: AsyncPool
-    __iter__ = None  # type: ignore[assignment]
-
-    def __init__(
-        self, pool: AsyncPool, message: Message, request: Request[Any] | None, deadline: float | None, offload: bool
-    ) -> None:
-        self._offload = self._unsent = offload
-        self._receiving = False
-        super().__init__(pool, message, request, deadline, send=not offload)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    # A coroutine that has nothing to wait for is cheaper than any other awaitable that Python code can make.
-    async def __anext__(self) -> Message:
-        while (message := self.take()) is None:
-            if not await self._more():
-                raise StopAsyncIteration
-        return message
-
-    async def _more(self) -> bool:
-        """Let `take()` have more; False at the end."""
-        if self._receiving:
-            raise RuntimeError("another task receives this answer")
-        if self.done and not self._unsent:
-            self.close()
-            return False
-        pool = self._pool
-        self._receiving = True
-        try:
-            thread = self._socket if self._offload else None
-            if self._unsent:
-                self._unsent = False
-                await pool.step(self._send, thread)
-            # None: it was closed meanwhile.
-            elif not await pool.step(self._fill, thread) and self._socket is not None:
-                await pool.wait(self._socket, self._deadline)
-        except BaseException as error:
-            self.failed(error)
-            raise
-        finally:
-            self._receiving = False
-        return True
-
-    def more(self) -> None:
-        raise TypeError("an asynchronous answer is iterated over with `async for`")
-
-    def _send(self) -> None:
-        if self._socket is not None:
-            self._socket.send(self.sent)
-
-    def _fill(self) -> bool:
-        socket = self._socket
-        return socket is None or self.fill(socket)
-
-
-class AsyncResults(Closes, AsyncIterator[T], Generic[T]):
-    """The results of a dump, decoded as they are asked for; leave it whenever you like, as `AsyncReplies`."""
-
-    def __init__(self, replies: AsyncReplies, request: Request[T]) -> None:
-        self._replies = replies
-        self._decode = request.decode
-
-    async def __anext__(self) -> T:
-        replies, decode = self._replies, self._decode
-        while True:
-            while (message := replies.take()) is None:
-                if not await replies._more():
-                    raise StopAsyncIteration
-            result = message if decode is None else decode(message)
-            if result is not None:
-                return result  # type: ignore[return-value]
-
-    def close(self) -> None:
-        """End the dump here. Again is harmless."""
-        self._replies.close()
 
 
 class AsyncEvents(Listener[E_co], Closes, AsyncIterator[E_co | Lost]):
@@ -136,9 +35,23 @@ class AsyncEvents(Listener[E_co], Closes, AsyncIterator[E_co | Lost]):
     place, after all that is older; the iteration goes on. It ends with Closed when this or the connection is
     closed. Made before a fork, it raises Closed in the child. Tasks that share one
     each get some of the events.
+
+    What a watch with `resync` begins with, or tells after a loss, is asked for when it is
+    due, by who asks for an event; what happens meanwhile is read ahead. If that fails, the
+    error is raised, and it begins again with the next call. Where the dumps have late
+    values, `ready` cannot ask, and returns what is there.
     """
 
     _pool: AsyncPool
+
+    def __init__(
+        self,
+        pool: AsyncPool,
+        watch: Watch[E_co],
+        look_up: Callable[[Filling, float | None], Awaitable[None]] | None = None,
+    ) -> None:
+        self._look_up = look_up
+        super().__init__(pool, watch)
 
     async def __anext__(self) -> E_co | Lost:
         if self._queue:
@@ -155,8 +68,21 @@ class AsyncEvents(Listener[E_co], Closes, AsyncIterator[E_co | Lost]):
     async def _next(self, deadline: float | None) -> E_co | Lost:
         while not self._queue:
             if not await self._pool.step(self._fill):
-                await self._pool.wait(self._open(), deadline)
+                await self._wait(deadline)
         return self._queue.popleft()
+
+    def _read_ahead(self, socket: Socket, sync: "Resync") -> None:
+        super()._read_ahead(socket, sync)
+        self._pool.has_worked()
+
+    async def _wait(self, deadline: float | None) -> None:
+        what = self._waits_for(deadline)
+        if isinstance(what, Filling):
+            if self._look_up is not None:
+                await self._look_up(what, math.inf if deadline is None else deadline)
+            self._found_out(what)
+        elif what is not None:
+            await self._pool.wait(what, deadline)
 
 
 class AsyncMessages(Incoming, Closes, AsyncIterator[Message]):
@@ -232,6 +158,8 @@ class AsyncConn(Connection[AsyncPool], Closes):
 
     async def do(self, request: Request[T], *, timeout: float | None = None, offload: bool = False) -> T:
         """Run a request and return its result."""
+        if not request.final:
+            return await self._do_in_steps(request, self._deadline(timeout), offload)
         result: Any = None
         decode = request.decode
         answered = False
@@ -245,15 +173,86 @@ class AsyncConn(Connection[AsyncPool], Closes):
                 raise
         return result  # type: ignore[no-any-return]
 
+    async def _do_in_steps(self, request: Request[T], deadline: float | None, offload: bool) -> T:
+        try:
+            if isinstance(request, Procedure):
+                return await self._run(request, deadline, offload)
+            with await self._fill([request], deadline, offload) as filling:
+                filled = filling.filled(request)
+                try:
+                    return await self.do(filled, timeout=self._left_until(deadline), offload=offload)
+                except NetlinkError as error:
+                    error.request = request
+                    raise
+        except NetlinkError as error:
+            if error.errno not in request.tolerated:
+                raise
+            return None  # type: ignore[return-value]
+
+    async def _run(self, procedure: Procedure[T], deadline: float | None, offload: bool) -> T:
+        with Running(procedure) as running:
+            running.answered(None)
+            while not running.over:
+                try:
+                    step: Any = running.step
+                    call = getattr(self, method(step))
+                    result = await call(step, timeout=self._left_until(deadline), offload=offload)
+                except Exception as error:
+                    running.failed(error)
+                else:
+                    running.answered(result)
+        return running.result
+
+    async def _fill(self, requests: Sequence[Request[Any]], deadline: float | None, offload: bool) -> Filling:
+        filling = Filling(requests)
+        if filling:
+            try:
+                await self._look_up(filling, deadline, offload)
+            except NetlinkError as error:
+                error.request = requests[0]
+                raise
+        return filling
+
+    async def _look_up(self, filling: Filling, deadline: float | None, offload: bool = False) -> None:
+        for protocol, values, requests in filling.lookups():
+            conn, left = self._speaking(protocol), self._left_until(deadline)
+            results: list[Any]
+            if len(requests) > 1:
+                results = await conn.batch(requests, errors="return", timeout=left, offload=offload)
+            else:
+                try:
+                    results = [await conn.do(requests[0], timeout=left, offload=offload)]
+                except NotFound as error:
+                    results = [error]
+            filling.learn(values, results)
+
     def dump(self, dump: Dump[T], *, timeout: float | None = None, offload: bool = False) -> AsyncResults[T]:
         """Run a dump and stream its results.
 
         Raises DumpInterrupted after the last, if what was dumped changed meanwhile.
         """
-        return self._dump(dump, self._deadline(timeout), offload)
+        deadline = self._deadline(timeout)
+        if dump.final:
+            return self._dump(dump, deadline, offload)
+        return LateResults(lambda: self._start(dump, deadline, offload), dump)
 
     def _dump(self, dump: Dump[T], deadline: float | None, offload: bool) -> AsyncResults[T]:
         return AsyncResults(AsyncReplies(self._open(), dump.message, dump, deadline, offload), dump)
+
+    async def _start(
+        self, dump: Dump[T], deadline: float | None, offload: bool
+    ) -> tuple[AsyncReplies | Nothing, Dump[T]]:
+        with await self._fill([dump], deadline, offload) as filling:
+            try:
+                filled = filling.filled(dump)
+            except NetlinkError as error:
+                if error.errno not in dump.tolerated:
+                    raise
+                return Nothing(), dump
+            replies = AsyncReplies(self._open(), filled.message, dump, deadline, offload)
+            if offload:
+                await replies._more()  # it is sent while namespaces are open
+            return replies, filled
 
     async def collect(
         self, dump: Dump[T], *, retries: int = 10, timeout: float | None = None, offload: bool = False
@@ -263,6 +262,8 @@ class AsyncConn(Connection[AsyncPool], Closes):
         DumpInterrupted if the last was too; its `results` are what that brought.
         """
         deadline = self._deadline(timeout)
+        if not dump.final:
+            return await self._collect_late(dump, retries, deadline, offload)
         while True:
             results: list[T] = []
             try:
@@ -274,6 +275,17 @@ class AsyncConn(Connection[AsyncPool], Closes):
                     interrupted.results = results
                     raise
                 retries -= 1
+
+    async def _collect_late(self, dump: Dump[T], retries: int, deadline: float | None, offload: bool) -> list[T]:
+        with await self._fill([dump], deadline, offload) as filling:
+            try:
+                filled, left = filling.filled(dump), self._left_until(deadline)
+                return await self.collect(filled, retries=retries, timeout=left, offload=offload)
+            except NetlinkError as error:
+                if error.errno in dump.tolerated and not isinstance(error, DumpInterrupted):
+                    return []
+                error.request = dump
+                raise
 
     async def batch(
         self,
@@ -292,17 +304,23 @@ class AsyncConn(Connection[AsyncPool], Closes):
         results: list[Any] = [None] * len(requests)
         deadline = self._deadline(timeout)
         pool = self._open()
-        for positions in _batch.parts(requests):
-            with _batch.Part(pool, requests, positions, acknowledge, results) as part:
-                await pool.step(part.send, part.socket if offload else None)
-                while not part.done:
-                    if not await pool.step(part.fill):
-                        await pool.wait(part.socket, deadline)
+        with await self._fill(_batch.late(requests), deadline, offload) as filling:
+            filled = _batch.filled(requests, filling, results)
+            for positions in _batch.parts(filled):
+                with _batch.Part(pool, requests, filled, positions, acknowledge, results) as part:
+                    await pool.step(part.send, part.socket if offload else None)
+                    while not part.done:
+                        if not await pool.step(part.fill):
+                            await pool.wait(part.socket, deadline)
         return _batch.conclude(requests, results, errors)
 
     def watch(self, watch: Watch[T]) -> AsyncEvents[T]:
         """Listen, from now on."""
-        return AsyncEvents(self._open(), watch)
+        late = any(not dump.final for dump in watch.resync)
+        return AsyncEvents(self._open(), watch, self._look_up if late else None)
+
+    def _made_with(self, pool: AsyncPool) -> "AsyncConn":
+        return AsyncConn(pool.protocol, _pool=pool)
 
     # The raw calls ------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,10 @@ class AsyncPool(Pool):
         self._burst -= 2
         return call() if thread is None else await self._in_thread(call, thread)
 
+    def has_worked(self) -> None:
+        """Other tasks get their turn at the next step."""
+        self._burst = 0
+
     async def wait(self, socket: Socket, deadline: float | None) -> None:
         """Wait until there may be something to receive; Timeout once the deadline (of `clock`) has passed."""
         descriptors, seconds = socket.waits_for(deadline)

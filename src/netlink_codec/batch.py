@@ -8,8 +8,9 @@ from ._socket import Socket
 from .constants import NLM_F_ACK, NLM_F_REQUEST
 from .errors import BatchError, NetlinkError, Overrun
 from .exchange import Series
+from .lookups import Filling
 from .pool import Pool
-from .requests import Dump, Request
+from .requests import Dump, Procedure, Request
 
 # What is not read yet is bounded by the receive buffer: the default one holds 256 acknowledgements, or some
 # 40 messages of data, of which an answer may be larger than most.
@@ -17,16 +18,44 @@ _ROOM = 100
 _ROOM_OF_AN_ANSWER = 8
 _MOST_BYTES = 64 * 1024
 
+_NOT_ONE = (Dump, Procedure)
+
 Acknowledge = Literal["each", "last"]
 
 
-def parts(requests: Sequence[Request[Any]]) -> Iterator[list[int]]:
-    """Positions of the requests, in groups that one send and one round of reading can take."""
+def late(requests: Sequence[Request[Any]]) -> list[Request[Any]]:
+    """Those that have late values; ValueError if there are some that no batch can have."""
+    found = []
+    for request in requests:
+        if isinstance(request, _NOT_ONE) or request.ends != "ack":
+            why = "takes several steps" if isinstance(request, Procedure) else "does not end with an acknowledgement"
+            raise ValueError(f"{request!r} cannot be in a batch: it {why}")
+        if not request.final:
+            found.append(request)
+    return found
+
+
+def filled(requests: Sequence[Request[Any]], filling: Filling, results: list[Any]) -> Sequence[Request[Any] | None]:
+    """What to send for each; None, and an error for a result, where a late value is not known."""
+    if filling.empty:
+        return requests
+    made: list[Request[Any] | None] = []
+    for position, request in enumerate(requests):
+        try:
+            made.append(filling.filled(request))
+        except NetlinkError as error:
+            results[position] = error
+            made.append(None)
+    return made
+
+
+def parts(filled: Sequence[Request[Any] | None]) -> Iterator[list[int]]:
+    """Positions of what is to be sent, in groups that one send and one round of reading can take."""
     group: list[int] = []
     room = size = 0
-    for position, request in enumerate(requests):
-        if isinstance(request, Dump) or request.ends != "ack":
-            raise ValueError(f"{request!r} cannot be in a batch: it does not end with an acknowledgement")
+    for position, request in enumerate(filled):
+        if request is None:
+            continue
         length = request.message.length + 3 & ~3
         needed = 1 if request.decode is None else _ROOM_OF_AN_ANSWER
         if group and (room + needed > _ROOM or size + length > _MOST_BYTES):
@@ -39,21 +68,18 @@ def parts(requests: Sequence[Request[Any]]) -> Iterator[list[int]]:
         yield group
 
 
-def prepare(
-    pool: Pool, socket: Socket, requests: Sequence[Request[Any]], acknowledge: Acknowledge
-) -> tuple[Series, list[Message]]:
-    """What is sent for some requests, and the conversation that follows."""
-    first = socket.sequence(len(requests))
-    last = len(requests) - 1
-    sent = [
+def prepare(socket: Socket, filled: Sequence[Request[Any]], acknowledge: Acknowledge) -> list[Message]:
+    """What is sent for some requests."""
+    first = socket.sequence(len(filled))
+    last = len(filled) - 1
+    return [
         request.message.replace(seq=0).sent(
             first + position,
             socket.port,
             NLM_F_REQUEST | (NLM_F_ACK if acknowledge == "each" or position == last else 0),
         )
-        for position, request in enumerate(requests)
+        for position, request in enumerate(filled)
     ]
-    return Series(sent, pool.protocol, requests, acknowledged=acknowledge), sent
 
 
 def padded(messages: Sequence[Message]) -> list[Message | bytes]:
@@ -76,19 +102,23 @@ class Part:
         self,
         pool: Pool,
         requests: Sequence[Request[Any]],
+        filled: Sequence[Any],
         positions: Sequence[int],
         acknowledge: Acknowledge,
         results: list[Any],
     ) -> None:
         self._pool = pool
-        self._requests = [requests[position] for position in positions]
+        # Errors are those of the requests as they were given.
+        given = [requests[position] for position in positions]
+        self._filled = given if filled is requests else [filled[position] for position in positions]
         self._positions = positions
         self._results = results
         self._answered: set[int] = set()
         self._overrun = False
         self.socket = pool.take()
         try:
-            self._series, self._sent = prepare(pool, self.socket, self._requests, acknowledge)
+            self._sent = prepare(self.socket, self._filled, acknowledge)
+            self._series = Series(self._sent, pool.protocol, given, acknowledged=acknowledge)
         except BaseException:
             pool.drop(self.socket)
             raise
@@ -119,7 +149,7 @@ class Part:
     def _settle(self, message: Message) -> None:
         """An answer came: it is the result of its request, if the first."""
         position = (message.seq - self._series.seq) % 2**32
-        decode = self._requests[position].decode
+        decode = self._filled[position].decode
         if decode is not None and position not in self._answered:
             self._answered.add(position)
             self._results[self._positions[position]] = decode(message)

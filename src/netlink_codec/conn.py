@@ -8,19 +8,21 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from . import batch as _batch
-from ._core import Message
+from ._core import Message, Results
 from ._socket import Socket, Trace
 from .constants import (
     NETLINK_ADD_MEMBERSHIP,
     NETLINK_DROP_MEMBERSHIP,
 )
-from .errors import Closed, DumpInterrupted, NetlinkError
+from .errors import Closed, DumpInterrupted, NetlinkError, NotFound
 from .events import Events
 from .exchange import Reply
+from .lookups import Filling
 from .pool import Pool, Stats, at_fork
+from .procedures import Running, method
 from .raw import Incoming, Messages, Shared
-from .replies import Replies, Results
-from .requests import Dump, Request, Watch
+from .replies import Nothing, Replies
+from .requests import Dump, Procedure, Request, Watch
 
 if TYPE_CHECKING:
     from .netns import NetNS
@@ -47,6 +49,7 @@ class Connection(Generic[P]):
         strict: bool = True,
         debug: bool | None = None,
         _open: type[Socket] | None = None,
+        _pool: P | None = None,
     ) -> None:
         if protocol < 0:
             raise ValueError(f"{protocol} is no protocol")  # to socket(2), -1 is the first
@@ -56,6 +59,8 @@ class Connection(Generic[P]):
         self._own: Shared | None = None
         self._own_lock = threading.RLock()
         self._left: int | None = None  # the sequence number of a series left before its end
+        self._beside: dict[int, Any] = {}
+        self._debug = debug
         at_fork(self)
         namespace = None
         if netns is not None:
@@ -64,7 +69,7 @@ class Connection(Generic[P]):
             # A descriptor of its own: the caller may close theirs.
             given = as_netns(netns)
             namespace = NetNS.fd(given.fileno())
-        self._pool = self._pool_type(
+        self._pool = _pool or self._pool_type(
             protocol, netns=namespace, strict=strict, trace=_trace(protocol, debug), open=_open
         )
         self.stats: Stats = self._pool.stats
@@ -98,6 +103,25 @@ class Connection(Generic[P]):
         if timeout != timeout:
             raise ValueError("a timeout is a number of seconds, or None for ever")
         return self._open().clock() + timeout
+
+    def _left_until(self, deadline: float | None) -> float | None:
+        """The timeout for what is to end at this deadline."""
+        return None if deadline is None else deadline - self._open().clock()
+
+    def _speaking(self, protocol: int) -> Self:
+        """This connection, or one of that protocol beside it: in the same namespace, and closed with it."""
+        if protocol == self.protocol:
+            return self
+        with self._own_lock:
+            pool = self._open()
+            other: Self | None = self._beside.get(protocol)
+            if other is None:
+                beside = pool.beside(protocol, _trace(protocol, self._debug))
+                other = self._beside[protocol] = self._made_with(beside)
+            return other
+
+    def _made_with(self, pool: P) -> Any:
+        raise NotImplementedError
 
     # The raw calls ------------------------------------------------------------------------------------------------
 
@@ -195,9 +219,11 @@ class Connection(Generic[P]):
         if pool is not None:
             pool.close()
             with self._own_lock:  # somebody may be about to open it
-                own = self._own
+                own, beside = self._own, list(self._beside.values())
             if own is not None:
                 own.close()
+            for other in beside:
+                other.close()
 
     # Bound here: when the interpreter ends, modules may be gone before what they made.
     def __del__(
@@ -257,6 +283,8 @@ class Conn(Connection[Pool]):
 
     def do(self, request: Request[T], *, timeout: float | None = None) -> T:
         """Run a request and return its result."""
+        if not request.final:
+            return self._do_in_steps(request, self._deadline(timeout))
         result: Any = None
         decode = request.decode
         answered = False
@@ -270,12 +298,74 @@ class Conn(Connection[Pool]):
                 raise
         return result  # type: ignore[no-any-return]
 
+    def _do_in_steps(self, request: Request[T], deadline: float | None) -> T:
+        try:
+            if isinstance(request, Procedure):
+                return self._run(request, deadline)  # type: ignore[no-any-return]
+            with self._fill([request], deadline) as filling:
+                filled = filling.filled(request)
+                try:
+                    return self.do(filled, timeout=self._left_until(deadline))
+                except NetlinkError as error:
+                    error.request = request
+                    raise
+        except NetlinkError as error:
+            if error.errno not in request.tolerated:
+                raise
+            return None  # type: ignore[return-value]
+
+    def _run(self, procedure: Procedure[T], deadline: float | None) -> T:
+        with Running(procedure) as running:
+            running.answered(None)
+            while not running.over:
+                try:
+                    step: Any = running.step
+                    result = getattr(self, method(step))(step, timeout=self._left_until(deadline))
+                except Exception as error:
+                    running.failed(error)
+                else:
+                    running.answered(result)
+        return running.result
+
+    def _fill(self, requests: Sequence[Request[Any]], deadline: float | None) -> Filling:
+        filling = Filling(requests)
+        if filling:
+            try:
+                self._look_up(filling, deadline)
+            except NetlinkError as error:
+                error.request = requests[0]
+                raise
+        return filling
+
+    def _look_up(self, filling: Filling, deadline: float | None) -> None:
+        for protocol, values, requests in filling.lookups():
+            conn, left = self._speaking(protocol), self._left_until(deadline)
+            results: list[Any]
+            if len(requests) > 1:
+                results = conn.batch(requests, errors="return", timeout=left)
+            else:
+                try:
+                    results = [conn.do(requests[0], timeout=left)]
+                except NotFound as error:
+                    results = [error]
+            filling.learn(values, results)
+
     def dump(self, dump: Dump[T], *, timeout: float | None = None) -> Results[T]:
         """Run a dump and stream its results.
 
         Raises DumpInterrupted after the last, if what was dumped changed meanwhile.
         """
-        return Results(Replies(self._open(), dump.message, dump, self._deadline(timeout)), dump)
+        deadline = self._deadline(timeout)
+        if dump.final:
+            return Results(Replies(self._open(), dump.message, dump, deadline), dump.decode)
+        with self._fill([dump], deadline) as filling:
+            try:
+                filled = filling.filled(dump)
+            except NetlinkError as error:
+                if error.errno not in dump.tolerated:
+                    raise
+                return Results(Nothing(), None)
+            return Results(Replies(self._open(), filled.message, dump, deadline), filled.decode)
 
     def collect(self, dump: Dump[T], *, retries: int = 10, timeout: float | None = None) -> list[T]:
         """Run a dump and list its results; run it again, up to so many times, if it was interrupted.
@@ -283,16 +373,29 @@ class Conn(Connection[Pool]):
         DumpInterrupted if the last was too; its `results` are what that brought.
         """
         deadline = self._deadline(timeout)
+        if not dump.final:
+            return self._collect_late(dump, retries, deadline)
         while True:
             results: list[T] = []
             try:
-                results.extend(Results(Replies(self._open(), dump.message, dump, deadline), dump))
+                results.extend(Results(Replies(self._open(), dump.message, dump, deadline), dump.decode))
                 return results
             except DumpInterrupted as interrupted:
                 if not retries:
                     interrupted.results = results
                     raise
                 retries -= 1
+
+    def _collect_late(self, dump: Dump[T], retries: int, deadline: float | None) -> list[T]:
+        with self._fill([dump], deadline) as filling:
+            try:
+                filled = filling.filled(dump)
+                return self.collect(filled, retries=retries, timeout=self._left_until(deadline))
+            except NetlinkError as error:
+                if error.errno in dump.tolerated and not isinstance(error, DumpInterrupted):
+                    return []
+                error.request = dump
+                raise
 
     def batch(
         self,
@@ -307,22 +410,29 @@ class Conn(Connection[Pool]):
         All are run, whatever fails. If some did, BatchError holds the errors, and the
         results by position; with `errors="return"` the errors are returned in the
         places of the results instead. `acknowledge="last"` asks for one
-        acknowledgement a hundred requests, which is faster.
+        acknowledgement a hundred requests, which is faster. Late values are found out
+        before the first is sent: what the batch itself makes is not there yet.
         """
         requests = list(requests)
         results: list[Any] = [None] * len(requests)
         deadline = self._deadline(timeout)
-        for positions in _batch.parts(requests):
-            with _batch.Part(self._open(), requests, positions, acknowledge, results) as part:
-                part.send()
-                while not part.done:
-                    if not part.fill():
-                        part.socket.wait(deadline)
+        with self._fill(_batch.late(requests), deadline) as filling:
+            filled = _batch.filled(requests, filling, results)
+            for positions in _batch.parts(filled):
+                with _batch.Part(self._open(), requests, filled, positions, acknowledge, results) as part:
+                    part.send()
+                    while not part.done:
+                        if not part.fill():
+                            part.socket.wait(deadline)
         return _batch.conclude(requests, results, errors)
 
     def watch(self, watch: Watch[T]) -> Events[T]:
         """Listen, from now on."""
-        return Events(self._open(), watch)
+        late = any(not dump.final for dump in watch.resync)
+        return Events(self._open(), watch, self._look_up if late else None)
+
+    def _made_with(self, pool: Pool) -> "Conn":
+        return Conn(pool.protocol, _pool=pool)
 
     # The raw calls ------------------------------------------------------------------------------------------------
 

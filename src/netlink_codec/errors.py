@@ -53,7 +53,8 @@ class NetlinkError(OSError):
     these is None where it has not:
 
     - `message`: its own words;
-    - `attribute`: the path of the attribute that it refused, as types: "18.2.1";
+    - `attribute`: the path of the attribute that it refused, as types, "18.2.1", or, where the
+      request knows its record, as fields, "info.data.id";
     - `missing`: the path of the attribute that it wanted and did not find;
     - `policy`: what the refused attribute must be like, NL_POLICY_TYPE_ATTR_* → number.
 

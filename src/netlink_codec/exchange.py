@@ -20,7 +20,7 @@ from .constants import (
     NLMSG_HDRLEN,
 )
 from .errors import DumpInterrupted, NetlinkError, Overrun
-from .requests import Request
+from .requests import Dump, Request
 
 Ends = Literal["ack", "reply", "none"]
 _INTERRUPTED = NLM_F_MULTI | NLM_F_DUMP_INTR
@@ -63,6 +63,8 @@ class Exchange(Scan):
         # A message too short for an errno is no outcome, and there will be no other.
         ack = Acknowledgement(message)
         if ack.errno:
+            if isinstance(self.request, Dump) and ack.errno in self.request.tolerated:
+                return
             raise self.failure(ack)
         if ack.message:
             self.warning = ack.message

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from ._socket import Socket, Trace, Wake
 from .errors import Closed, NetlinkError
@@ -57,12 +57,14 @@ class Pool:
         strict: bool = True,
         trace: Trace | None = None,
         open: type[Socket] | None = None,
+        main: "Pool | None" = None,
     ) -> None:
         self.protocol = protocol
-        self.stats = Stats()
+        self._main = main
+        self.stats: Stats = Stats() if main is None else main.stats
         self.wake = Wake()
         self._netns = netns
-        self._cookie: int | None = None  # of the namespace, from the first socket on
+        self._cookie: int | None = None if main is None else main._cookie  # of the namespace, from the first socket on
         self._home = -1  # a descriptor of it, once no socket leads there
         self._strict = strict
         self._trace = trace
@@ -74,6 +76,13 @@ class Pool:
         # Weak: what a signal handler's exception made its user forget is closed when it is collected.
         self._all: set[weakref.ref[Socket]] = set()
         at_fork(self)
+
+    def beside(self, protocol: int, trace: Trace | None) -> Self:
+        """A pool of another protocol in the same namespace, which this one must outlive."""
+        told = socket_type(protocol)
+        # Nobody who speaks to a fake kernel is led to the real one.
+        opened = self._open if told is Socket else told
+        return type(self)(protocol, netns=self._netns, trace=trace, open=opened, main=self)
 
     def take(self) -> Socket:
         """A socket for one request."""
@@ -96,10 +105,10 @@ class Pool:
 
     def drop(self, taken: Socket) -> None:
         """Close a socket whose request did not: what it would still bring is nobody's."""
-        if self._netns is None and self._home < 0 and len(self._all) == 1 and not self.wake.closed:
+        leads = self._netns is None and self._main is None and self._home < 0
+        if leads and len(self._all) == 1 and not self.wake.closed:
             # The last that leads to the namespace.
-            with self._lock:
-                self._home = _namespace_of(self._all)
+            self._keep_home()
         taken.close()
         self._all.discard(weakref.ref(taken))
         if self.wake.closed and not self._all:
@@ -135,15 +144,22 @@ class Pool:
         """This thread has moved to another namespace since the connection was opened."""
         from .netns import NetNS, run_in
 
-        with self._lock:
-            home = self._home if self._home >= 0 else _namespace_of(self._all)
+        keeper = self if self._main is None else self._main
+        with keeper._lock:
+            home = keeper._keep_home()
             if home < 0:
                 raise NetlinkError(
                     errno.EXDEV, "this thread is in another network namespace than the connection, and may not go back"
                 )
-            self._home = home
             with NetNS.fd(home) as namespace:
                 return run_in(namespace, make)
+
+    def _keep_home(self) -> int:
+        """A descriptor of the namespace, which is kept; -1 if none may be had."""
+        with self._lock:
+            if self._home < 0:
+                self._home = _namespace_of(self._all)
+            return self._home
 
     def close(self) -> None:
         """Wake who waits, and close what is idle; who is busy closes when done."""

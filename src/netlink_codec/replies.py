@@ -1,10 +1,10 @@
 """Answers as they arrive on a blocking socket."""
 
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import Callable
+from typing import Any, Self
 
-from ._core import Message
+from ._core import Message, Scan
 from ._socket import Socket
 from .constants import NLM_F_ACK, NLM_F_REQUEST
 from .errors import NetlinkError, Overrun
@@ -12,7 +12,6 @@ from .exchange import Exchange
 from .pool import Pool
 from .requests import Request
 
-T = TypeVar("T")
 _ASKED = NLM_F_REQUEST | NLM_F_ACK
 
 
@@ -48,6 +47,11 @@ class Answer(Exchange):
         self._socket = socket
         if self.done and send:
             self._finish()
+
+    @property
+    def socket(self) -> Socket | None:
+        """Where the rest of it arrives; None once it is over."""
+        return self._socket
 
     def control(self, message: Message) -> None:
         try:
@@ -111,6 +115,17 @@ class Answer(Exchange):
             self.close()
 
 
+class Nothing(Scan):
+    """The answer to what was not asked: there is none."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 0)
+        self.done = True
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
 class Replies(Answer):
     """The messages that answer one request, received as they are asked for.
 
@@ -137,32 +152,6 @@ class Replies(Answer):
             except BaseException as error:
                 self.failed(error)
                 raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class Results(Iterator[T], Generic[T]):
-    """The results of a dump, decoded as they are asked for; leave it whenever you like, as `Replies`."""
-
-    def __init__(self, replies: Replies, request: Request[T]) -> None:
-        self._replies = replies
-        self._decode = request.decode
-
-    def __next__(self) -> T:
-        decode = self._decode
-        for message in self._replies:
-            result = message if decode is None else decode(message)
-            if result is not None:
-                return result  # type: ignore[return-value]
-        raise StopIteration
-
-    def close(self) -> None:
-        """End the dump here. Again is harmless."""
-        self._replies.close()
 
     def __enter__(self) -> Self:
         return self

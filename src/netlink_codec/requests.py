@@ -1,15 +1,25 @@
 """What to ask, as values that do no I/O: a connection runs them.
 
-A `Request` has one answer, a `Dump` many, a `Watch` yields what happens. Each pairs
-the message that is sent with how its answers are read.
+A `Request` has one answer, a `Dump` many, a `Watch` yields what happens, a `Procedure` is
+several steps. Each but the last pairs the message that is sent with how its answers are read.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Callable, Generator, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 from ._core import Message
+from .changes import Changed as Changed
+from .changes import Deleted as Deleted
+from .changes import Lost as Lost
+from .changes import New as New
+from .changes import Sync as Sync
+from .late import Device as Device
+from .late import Family as Family
+from .late import Late as Late
+from .late import Namespace as Namespace
 
 T = TypeVar("T")
+R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -21,51 +31,105 @@ class Request(Generic[T_co]):
     change that is only acknowledged. What the answer is decoded from does not change
     afterwards, so a decoder may keep it.
 
+    With `late`, values that only a connection can know (`Device`, `Family`, `Namespace`),
+    `message` is a function that makes the message of them, in their order, each time
+    that it is sent; `make` is that function, and there is no `message`. The request
+    fails with NotFound where nothing has such a name.
+
     `ends` says how the kernel ends its answer: with an acknowledgement ("ack"), with
     the reply after it ("reply": audit), or not at all ("none"). `single` says that
     exactly one message answers, which saves the acknowledgement. `not_found` and
     `exists` are the errnos with which the kernel says that of this request.
-    `doing` is a phrase for error messages: "add address 10.0.0.2/24".
+    `doing` is a phrase for error messages: "add address 10.0.0.2/24". `record` is a class
+    whose `path_names` says in them what a path of attribute types is called.
     """
 
-    __slots__ = ("decode", "doing", "ends", "exists", "message", "not_found", "single", "tolerated")
+    __slots__ = (
+        "decode",
+        "doing",
+        "ends",
+        "exists",
+        "final",
+        "late",
+        "make",
+        "message",
+        "not_found",
+        "record",
+        "single",
+        "tolerated",
+    )
 
     def __init__(
         self,
-        message: Message,
+        message: Message | Callable[..., Message],
         decode: Callable[[Message], T_co] | None = None,
         *,
+        late: Sequence[Late] = (),
         ends: Literal["ack", "reply", "none"] = "ack",
         single: bool = False,
         not_found: Sequence[int] = (),
         exists: Sequence[int] = (),
         doing: str = "",
+        record: type | None = None,
     ) -> None:
-        self.message = message
+        self.late = tuple(late) if late else ()
+        self.final = not late
+        """Whether it can be sent as it is."""
+        if isinstance(message, Message):
+            self.message = message
+            if late:
+                raise TypeError("what has late values is given a function that makes its message")
+        elif late:
+            self.make: Callable[..., Any] = message
+        else:
+            raise TypeError(f"without late values, a message is a Message, not {type(message).__name__}")
         self.decode = decode
         self.ends = ends
         self.single = single
         self.not_found = tuple(not_found)
         self.exists = tuple(exists)
         self.doing = doing
+        self.record = record
         self.tolerated: tuple[int, ...] = ()
 
     def tolerate(self, *errnos: int) -> "Request[T_co | None]":
         """The same request, whose result is None where it fails with one of these errnos."""
-        copy: Request[Any] = Request(
-            self.message,
-            self.decode,
-            ends=self.ends,
-            single=self.single,
-            not_found=self.not_found,
-            exists=self.exists,
-            doing=self.doing,
-        )
+        copy = self._copy()
         copy.tolerated = (*self.tolerated, *errnos)
         return copy
 
+    def _copy(self) -> Self:
+        copy = object.__new__(type(self))
+        state: Any = self.__getstate__()
+        for part in state:
+            for name, value in (part or {}).items():
+                setattr(copy, name, value)
+        return copy
+
+    def filled(self, message: Message) -> Self:
+        """What to send: the same request with the message that its late values make.
+
+        A subclass may make more of them here, a decoder that needs them, say.
+        """
+        filled = object.__new__(type(self))
+        for name in _SETTINGS:
+            setattr(filled, name, getattr(self, name))
+        filled.message, filled.late, filled.final = message, (), True
+        return filled
+
+    def _described(self) -> str:
+        return self.doing or (repr(self.message) if self.final else f"of {', '.join(map(repr, self.late))}")
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.doing or self.message!r}>"
+        return f"<{type(self).__name__} {self._described()}>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name == "message":
+                text += ", but makes it when it is sent: see `make`"
+            raise AttributeError(text)
 
 
 class Dump(Request[T_co]):
@@ -79,33 +143,67 @@ class Dump(Request[T_co]):
 
     def __init__(
         self,
-        message: Message,
+        message: Message | Callable[..., Message],
         decode: Callable[[Message], T_co | None],
         *,
+        late: Sequence[Late] = (),
         ends: Literal["ack", "reply"] = "ack",
         not_found: Sequence[int] = (),
         doing: str = "",
+        record: type | None = None,
     ) -> None:
-        super().__init__(message, decode, ends=ends, not_found=not_found, doing=doing)  # type: ignore[arg-type]
+        super().__init__(
+            message,
+            decode,  # type: ignore[arg-type]
+            late=late,
+            ends=ends,
+            not_found=not_found,
+            doing=doing,
+            record=record,
+        )
+
+    def tolerate(self, *errnos: int) -> "Dump[T_co]":
+        """The same dump, which just ends where it fails with one of these errnos."""
+        copy = self._copy()
+        copy.tolerated = (*self.tolerated, *errnos)
+        return copy
 
 
-class Lost:
-    """An event: `count` datagrams were dropped, since they came faster than they were read; None if unknown."""
+_SETTINGS = tuple(name for name in Request.__slots__ if name not in ("final", "late", "make", "message"))
 
-    __slots__ = ("count",)
-    __match_args__ = ("count",)
+Step: TypeAlias = "Request[Any] | Sequence[Request[Any]]"
 
-    def __init__(self, count: int | None) -> None:
-        self.count = count
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Lost) and other.count == self.count
+class Procedure(Request[T_co]):
+    """Several steps with one result: `conn.do(procedure)` returns it.
 
-    def __hash__(self) -> int:
-        return hash((Lost, self.count))
+    `make()` returns a generator. Of each Request that it yields it is sent the result, of
+    each Dump what `conn.collect` lists, of each list of requests what `conn.batch` returns;
+    what these raise is raised at the yield. What the generator returns is the result.
+    A step may be a procedure too. All steps share one timeout.
 
-    def __repr__(self) -> str:
-        return f"Lost({self.count})"
+    Each `do` makes a generator anew, and closes it at its end, whatever that is: where the
+    caller is cancelled or interrupted, nothing more that it yields is done.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, make: Callable[[], Generator[Step, Any, T_co]], *, doing: str = "") -> None:
+        if not callable(make):
+            raise TypeError(f"a procedure is made of a function that returns a generator, not {type(make).__name__}")
+        self.late = ()
+        self.final = False
+        self.make = make
+        self.decode = None
+        self.ends = "ack"
+        self.single = False
+        self.not_found = self.exists = ()
+        self.doing = doing
+        self.record = None
+        self.tolerated = ()
+
+    def _described(self) -> str:
+        return self.doing or repr(self.make)
 
 
 class Watch(Generic[T_co]):
@@ -113,10 +211,74 @@ class Watch(Generic[T_co]):
 
     `groups` are multicast groups by number. `decode` is given each message and the
     number of its group; what it maps to None is left out.
+
+    `resync` are dumps that tell the state. With them, `decode` returns `New`, `Changed` or
+    `Deleted`, and after each loss the watch yields `Lost`, `Sync("begin")`, what the dumps bring as
+    `New`, and `Sync("end")`; with `initial` it begins so too. Dumps that are interrupted are
+    run again.
+
+    Then comes what happened since the dumps began, in the kernel's order. It may
+    be older than what a dump told of the same thing, so that an older record, or one that is
+    gone again, comes after a newer one; but whatever happened to it last comes last. So the
+    state is right as soon as all that happened has been read, and nothing that
+    is gone stays.
+
+    `track` keeps the last record of each thing, and so tells `New` from `Changed`, says in `old`
+    what was before, leaves out what is equal to what is known, and yields `Deleted` for
+    what a dump does not bring any more. Between `Sync("begin")` and `Sync("end")` there are then
+    only differences. What `track` has never seen is `New`, so it goes with `initial`.
+    `identity` maps a record to what makes it the same thing; by default its class and its
+    `identity`.
+
+    `receive_buffer` is how many bytes of events may wait in the kernel (SO_RCVBUFFORCE, or as
+    many as net.core.rmem_max allows); None leaves it at net.core.rmem_default.
     """
 
-    __slots__ = ("decode", "groups")
+    __slots__ = ("decode", "groups", "identity", "initial", "receive_buffer", "resync", "track")
 
-    def __init__(self, groups: Sequence[int], decode: Callable[[Message, int], T_co | None]) -> None:
+    @overload
+    def __init__(
+        self,
+        groups: Sequence[int],
+        decode: Callable[[Message, int], T_co | None],
+        *,
+        receive_buffer: int | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Watch[New[R] | Changed[R] | Deleted[R] | Sync]",
+        groups: Sequence[int],
+        decode: Callable[[Message, int], New[R] | Changed[R] | Deleted[R] | None],
+        *,
+        resync: Sequence[Dump[R]],
+        initial: bool = False,
+        track: bool = False,
+        identity: Callable[[R], Hashable] | None = None,
+        receive_buffer: int | None = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        groups: Sequence[int],
+        decode: Callable[[Message, int], Any],
+        *,
+        resync: Sequence[Dump[Any]] = (),
+        initial: bool = False,
+        track: bool = False,
+        identity: Callable[[Any], Hashable] | None = None,
+        receive_buffer: int | None = None,
+    ) -> None:
+        if not resync and (initial or track):
+            raise ValueError("a watch that tells the state is given dumps, `resync`, that bring it")
         self.groups = tuple(groups)
         self.decode = decode
+        self.resync: tuple[Dump[Any], ...] = tuple(resync)
+        self.initial = initial
+        self.receive_buffer = receive_buffer
+        self.track = track
+        self.identity: Callable[[Any], Hashable] = _identity if identity is None else identity
+
+
+def _identity(record: Any) -> Hashable:
+    return type(record), record.identity

@@ -120,6 +120,8 @@ class FakeKernel:
     def installed(self) -> AbstractContextManager[None]:
         """For a `with` block: connections of the protocol that are opened in it, in any thread, speak to this kernel.
 
+        So does what a connection to another fake kernel looks up here: a family, or a device, by name.
+
         >>> from netlink_codec import Conn, Message, NETLINK_ROUTE
         >>> from netlink_codec.testing import FakeKernel, ack
         >>> def code_under_test():
