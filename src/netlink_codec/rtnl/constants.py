@@ -1,0 +1,53 @@
+"""Numbers of the route family: message types and groups of <linux/rtnetlink.h>, and address families."""
+
+AF_UNSPEC = 0
+AF_INET = 2
+AF_BRIDGE = 7
+AF_INET6 = 10
+AF_MPLS = 28
+
+RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK, RTM_SETLINK = range(16, 20)
+RTM_NEWADDR, RTM_DELADDR, RTM_GETADDR = range(20, 23)
+RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = range(24, 27)
+RTM_NEWNETCONF, RTM_DELNETCONF, RTM_GETNETCONF = range(80, 83)
+RTM_NEWSTATS, RTM_GETSTATS = 92, 94
+RTM_NEWLINKPROP, RTM_DELLINKPROP = 108, 109
+
+
+class RTNLGRP:
+    """Multicast groups, for `conn.join_group` and `Watch`."""
+
+    LINK = 1
+    NOTIFY = 2
+    NEIGH = 3
+    TC = 4
+    IPV4_IFADDR = 5
+    IPV4_MROUTE = 6
+    IPV4_ROUTE = 7
+    IPV4_RULE = 8
+    IPV6_IFADDR = 9
+    IPV6_MROUTE = 10
+    IPV6_ROUTE = 11
+    IPV6_IFINFO = 12
+    IPV6_PREFIX = 18
+    IPV6_RULE = 19
+    ND_USEROPT = 20
+    PHONET_IFADDR = 21
+    PHONET_ROUTE = 22
+    DCB = 23
+    IPV4_NETCONF = 24
+    IPV6_NETCONF = 25
+    MDB = 26
+    MPLS_ROUTE = 27
+    NSID = 28
+    MPLS_NETCONF = 29
+    IPV4_MROUTE_R = 30
+    IPV6_MROUTE_R = 31
+    NEXTHOP = 32
+    BRVLAN = 33
+    MCTP_IFADDR = 34
+    TUNNEL = 35
+    STATS = 36
+    IPV4_MCADDR = 37
+    IPV6_MCADDR = 38
+    IPV6_ACADDR = 39
