@@ -97,6 +97,8 @@ def main() -> None:
         show(rows())
         print(f"\nThe conversation, on Linux {platform.release()}; fields by `message.attributes(...).find(...)`")
         show(targets.rows())
+        print("\nRecords, their fields by name")
+        show(targets.of_records())
     except Unbuildable as reason:
         sys.exit(f"The floors are C: {reason}")
     except pytest.skip.Exception as reason:

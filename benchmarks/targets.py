@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from benchmarks import conversation, roundtrips, streaming
+from benchmarks import conversation, records, roundtrips, streaming
 from benchmarks.calls import Uncountable, count
 from benchmarks.conversation import NETWORKS, Work
 from benchmarks.measure import fastest, timed
@@ -52,6 +52,20 @@ def threads() -> Iterator[Row]:
     for what, column in (("CPU", 0), ("wall", 1)):
         one, eight = (time[column] / 1e3 for time in times)
         yield f"one link, {what} time: by 8 threads, and by 1", "", f"{eight:.1f}, {one:.1f} us", None
+
+
+def held(count: int) -> Row:
+    """Each holds its own bytes and nothing else: the growth is what so many take."""
+    each = records.held(count)
+    return f"{count:,} routes held as records, each", "100 B", f"{each:.1f} B", each <= 100
+
+
+def of_records() -> Iterator[Row]:
+    for name in records.READINGS:
+        with records.dumps(name) as works:
+            for work in works:
+                yield times(work, "C that receives")
+    yield held(1_000_000)
 
 
 def rows() -> Iterator[Row]:
