@@ -211,6 +211,9 @@ class Connection(Generic[P]):
 
         return kind(own, reply, deadline, finish)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} protocol={self.protocol}{' closed' if self._pool is None else ''}>"
+
     # The end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
