@@ -80,6 +80,7 @@ CALLS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("call", CALLS)
 def test_cancellation_at_every_await(run, call, monkeypatch):
     # A turn for the loop before each datagram, and a socket on which nothing is there at first.
@@ -243,7 +244,7 @@ def test_closing_what_another_task_waits_for(run):
 def test_forgetting_to_close_warns_and_leaks_nothing(run):
     async def main():
         before = descriptors()
-        with pytest.warns(ResourceWarning, match="unclosed <netlink_codec.aio.AsyncConn"):
+        with pytest.warns(ResourceWarning, match="unclosed <AsyncConn"):
             AsyncConn(nl.NETLINK_ROUTE)
         assert descriptors() == before
 

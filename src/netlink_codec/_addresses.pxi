@@ -98,13 +98,13 @@ cdef object network4(uint32_t number, int length):
 
 cdef object network6(const uint8_t* at, int length):
     cdef uint8_t[16] masked
-    cdef int whole = length // 8
+    cdef int whole = length >> 3
     if length > 128:
         raise ValueError(f"{length} bits are more than 128")
     memset(masked, 0, 16)
     memcpy(masked, at, <size_t>whole)
-    if length % 8:
-        masked[whole] = <uint8_t>(at[whole] & (0xff00 >> (length % 8)))
+    if length & 7:
+        masked[whole] = <uint8_t>(at[whole] & (0xff00 >> (length & 7)))
     if not FAST_NETWORKS:
         return NET6_CLASS((_PyLong_FromByteArray(masked, 16, 0, 0), length))
     return network_of(NET6_CLASS, address6(masked), length, 128, MASKS6[length])
@@ -134,6 +134,7 @@ cdef int check_addresses() except -1:
     global FAST_ADDRESSES, FAST_NETWORKS
     cdef bytes wire = bytes.fromhex("20010db8000000000000000000000a01")
     cdef const uint8_t* at = <const uint8_t*>PyBytes_AS_STRING(wire)
+    cdef int length
     try:
         FAST_ADDRESSES = IP4_NUMBER > 0 and IP6_NUMBER > 0 and IP6_SCOPE > 0
         FAST_ADDRESSES = (

@@ -195,9 +195,9 @@ cdef object absent(Field self, Base record):
     if self.how == NETWORK:
         family = family_in(self, record)
         if family == AF_INET or family == IPMR:
-            return network4(0, min(<int>beside(self, record), 32))
+            return network4(0, <int>min(beside(self, record), <uint64_t>32))
         if family == AF_INET6 or family == IP6MR:
-            return network6(<const uint8_t*>ZEROS, min(<int>beside(self, record), 128))
+            return network6(<const uint8_t*>ZEROS, <int>min(beside(self, record), <uint64_t>128))
     if self.how == ALWAYS or self.how == REQUIRED or self.how == NETWORK:
         offset = start_of(record) + record.size - origin_of(record)
         raise DecodeError(f"{self.place(record)} (attribute {self.code}) is missing", offset)

@@ -134,7 +134,7 @@ cdef class _Characters(Kind):
     """char[n] in a struct: text, filled up with NULs."""
 
     cdef object read(self, Field field, Base record, const uint8_t* at, size_t size):
-        return bytes(at[:size]).partition(b"\0")[0].decode("utf-8", "surrogateescape")
+        return bytes_at(at, size).partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
     cdef int put(self, Field field, uint8_t* at, object value) except -1:
         cdef bytes encoded = b""
@@ -253,7 +253,7 @@ cdef class _Hardware(Kind):
             # Eight groups of two digits would be read as eight bytes.
             return text6 if len(text6) != 23 or text6.count(":") != 7 else address.exploded
         if size > 32:
-            return bytes(at[:size]).hex(":")
+            return bytes_at(at, size).hex(":")
         for i in range(size):
             text[3 * i] = HEX[at[i] >> 4]
             text[3 * i + 1] = HEX[at[i] & 15]
@@ -266,7 +266,7 @@ cdef class _Hardware(Kind):
         try:
             encoded = hardware_bytes(value)
         except ValueError:
-            does_not_fit(field, value, "is no hardware address")
+            encoded = does_not_fit(field, value, "is no hardware address")  # raises
         return append_buffer(field, writer, encoded)
 
     cdef object plain(self, Field field, Base record, const uint8_t* at, size_t size):
@@ -334,12 +334,12 @@ cdef object dotted(const uint8_t* at, int bits=-1):
     cdef int i
     for i in range(4):
         if at[i] >= 100:
-            text[size] = 48 + at[i] // 100
+            text[size] = <char>(48 + at[i] // 100)
             size += 1
         if at[i] >= 10:
-            text[size] = 48 + at[i] // 10 % 10
+            text[size] = <char>(48 + at[i] // 10 % 10)
             size += 1
-        text[size] = 48 + at[i] % 10
+        text[size] = <char>(48 + at[i] % 10)
         text[size + 1] = 46  # a dot
         size += 2
     size -= 1
@@ -347,9 +347,9 @@ cdef object dotted(const uint8_t* at, int bits=-1):
         text[size] = 47  # a slash
         size += 1
         if bits >= 10:
-            text[size] = 48 + bits // 10
+            text[size] = <char>(48 + bits // 10)
             size += 1
-        text[size] = 48 + bits % 10
+        text[size] = <char>(48 + bits % 10)
         size += 1
     return ascii_text(text, size)
 

@@ -199,7 +199,7 @@ cdef class _Scaled(_Numbered):
         try:
             count = round(value * self.per if self.per else value / self.unit)
         except (OverflowError, ValueError):
-            does_not_fit(field, value, "is no number of units")
+            count = does_not_fit(field, value, "is no number of units")  # raises
         return self.inner.put(field, at, count)
 
 

@@ -260,6 +260,10 @@ def _unpickled(cls, bytes data not None, uint16_t type, uint16_t flags):
     return record
 
 
+cdef bytes bytes_at(const uint8_t* at, size_t size):
+    return PyBytes_FromStringAndSize(<const char*>at, <Py_ssize_t>size)
+
+
 cdef inline const uint8_t* start_of(Base record) noexcept:
     if record.owner == NULL:
         return inside(<void*>record)

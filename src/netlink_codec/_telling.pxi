@@ -110,7 +110,7 @@ cdef object tell_network(Field field, Base record, const uint8_t* at, size_t siz
         return dotted(masked, bits)
     if version == 6:
         return str(network6(at, bits))
-    return bytes(at[:size]).hex()  # a label, or what is no network
+    return bytes_at(at, size).hex()  # a label, or what is no network
 
 
 cdef str repr_of(Base record):
