@@ -420,3 +420,12 @@ def test_merged_flags_keep_their_low_bits_in_the_struct():
     low = Route(all_flags=Flags.UP)
     assert (low.all_flags, low.low, len(bytes(low))) == (Flags.UP, 1, 8)
     assert type(low.all_flags) is Flags
+
+
+def test_what_is_chosen_and_unknown_may_be_no_attributes():
+    """It is told as it is, so that one odd kind does not keep a whole list from being told."""
+    wire = stream((1, b"foo\0"), (2, b"12345678"))
+    assert Info.from_bytes(wire).to_dict() == {"kind": "foo", "data": b"12345678".hex()}
+    assert bytes(Info.from_bytes(wire)) == wire
+    with pytest.raises(DecodeError):
+        Info.from_bytes(stream((1, b"vlan\0"), (2, b"12345678"))).to_dict()

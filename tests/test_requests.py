@@ -1,5 +1,6 @@
 """Requests as values, batches and what happens meanwhile, on the real kernel."""
 
+import contextlib
 import errno
 import os
 import socket
@@ -11,6 +12,7 @@ import pytest
 
 import netlink_codec as nl
 import rtnl
+import trouble
 from namespaces import network
 from netlink_codec import NotFound, NotPermitted, Request, _socket
 
@@ -430,3 +432,63 @@ def test_a_thread_that_moves_to_another_namespace(conn):
         outer = [conn.dump(LINKS) for _ in range(3)]  # more sockets than are open
         assert all(sorted(names) == ["ifb0", "lo"] for names in outer)
     assert sorted(conn.collect(LINKS)) == ["ifb0", "lo"]
+
+
+# What is given in the wrong place --------------------------------------------------------------------------------
+
+
+def test_what_is_no_request_is_refused(conn):
+    """And says so, before anything is sent."""
+    for call, wrong, said in [
+        (conn.do, None, "a Request is wanted, not None"),
+        (conn.do, [trouble.GET], "a Request is wanted"),
+        (conn.do, rtnl.links, r"\(call it\)"),
+        (conn.do, trouble.LINKS, "run it by `dump` or `collect`"),
+        (conn.batch, ["x"], "a Request is wanted, not 'x'"),
+        (conn.watch, trouble.GET, "a Watch is wanted"),
+    ]:
+        with pytest.raises(TypeError, match=said):
+            call(wrong)
+    with pytest.raises(ValueError, match='errors is "raise" or "return", not \'ignore\''):
+        conn.batch([trouble.GET], errors="ignore")
+    with pytest.raises(ValueError, match="from 0 on"):
+        conn.do(trouble.GET, timeout=-1)
+    with pytest.raises(ValueError, match="from 0 on"):
+        nl.Conn(nl.NETLINK_ROUTE, timeout=-0.1)
+    with pytest.raises(TypeError, match="a protocol is a number"):
+        nl.Conn("route")
+    assert conn.do(trouble.GET) == "lo"
+
+
+def test_a_procedure_ends_at_its_deadline(conn):
+    """However fast its steps are."""
+
+    def for_ever():
+        while True:
+            yield trouble.GET
+
+    with pytest.raises(nl.Timeout):
+        conn.do(nl.Procedure(for_ever), timeout=0.01)
+
+    def once():
+        return (yield trouble.GET)
+
+    assert conn.do(nl.Procedure(once), timeout=0) == "lo"  # what is there at once is in time
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_dump_that_a_fork_inherits_leaves_nothing_behind(conn):
+    """Its socket is the parent's, and not for the child's next request."""
+    conn.batch([trouble.link(f"ifb{number}") for number in range(9)])
+    dump = conn.dump(trouble.LINKS)
+    next(dump)
+    child = os.fork()
+    if not child:
+        status = 1
+        with contextlib.suppress(BaseException):
+            with contextlib.suppress(nl.Closed):
+                list(dump)
+            status = int(len(conn.collect(trouble.LINKS)) != 10)
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(list(dump)) == 9

@@ -96,6 +96,15 @@ cdef class _Chosen(Kind):
     cdef int write(self, Field field, Writer* writer, object value) except -1:
         return append_record(writer, record_in(field, value, self.base))
 
+    cdef object plain(self, Field field, Base record, const uint8_t* at, size_t size):
+        cdef Base value = self.read(field, record, at, size)
+        try:
+            return dict_of(value)
+        except DecodeError:
+            if type(value) is not self.base.cls:
+                raise
+            return bytes_at(at, size).hex()  # of a kind that is not known, and no attributes
+
     cdef object canonical(self, Field field, Base record, const uint8_t* at, size_t size):
         return canonical_bytes(self.read(field, record, at, size))
 

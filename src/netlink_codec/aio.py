@@ -18,7 +18,7 @@ from .lookups import Filling
 from .procedures import Running, method
 from .raw import Incoming, Shared
 from .replies import Nothing
-from .requests import Dump, Lost, Procedure, Request, Watch
+from .requests import Dump, Lost, Procedure, Request, Watch, refused
 
 if TYPE_CHECKING:
     from .resync import Resync
@@ -158,7 +158,11 @@ class AsyncConn(Connection[AsyncPool], Closes):
 
     async def do(self, request: Request[T], *, timeout: float | None = None, offload: bool = False) -> T:
         """Run a request and return its result."""
-        if not request.final:
+        try:
+            plain = request.final and not request.many
+        except AttributeError:
+            raise refused(request) from None
+        if not plain:
             return await self._do_in_steps(request, self._deadline(timeout), offload)
         result: Any = None
         decode = request.decode
@@ -174,6 +178,8 @@ class AsyncConn(Connection[AsyncPool], Closes):
         return result  # type: ignore[no-any-return]
 
     async def _do_in_steps(self, request: Request[T], deadline: float | None, offload: bool) -> T:
+        if request.many:
+            raise refused(request)
         try:
             if isinstance(request, Procedure):
                 return await self._run(request, deadline, offload)
@@ -196,7 +202,7 @@ class AsyncConn(Connection[AsyncPool], Closes):
                 try:
                     step: Any = running.step
                     call = getattr(self, method(step))
-                    result = await call(step, timeout=self._left_until(deadline), offload=offload)
+                    result = await call(step, timeout=self._left_for(running, deadline), offload=offload)
                 except Exception as error:
                     running.failed(error)
                 else:
@@ -304,7 +310,7 @@ class AsyncConn(Connection[AsyncPool], Closes):
         results: list[Any] = [None] * len(requests)
         deadline = self._deadline(timeout)
         pool = self._open()
-        with await self._fill(_batch.late(requests), deadline, offload) as filling:
+        with await self._fill(_batch.late(requests, errors), deadline, offload) as filling:
             filled = _batch.filled(requests, filling, results)
             for positions in _batch.parts(filled):
                 with _batch.Part(pool, requests, filled, positions, acknowledge, results) as part:
@@ -316,6 +322,8 @@ class AsyncConn(Connection[AsyncPool], Closes):
 
     def watch(self, watch: Watch[T]) -> AsyncEvents[T]:
         """Listen, from now on."""
+        if not isinstance(watch, Watch):
+            raise TypeError(f"a Watch is wanted, not {watch!r}")
         late = any(not dump.final for dump in watch.resync)
         return AsyncEvents(self._open(), watch, self._look_up if late else None)
 

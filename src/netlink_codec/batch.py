@@ -10,7 +10,7 @@ from .errors import BatchError, NetlinkError, Overrun
 from .exchange import Series
 from .lookups import Filling
 from .pool import Pool
-from .requests import Dump, Procedure, Request
+from .requests import Dump, Procedure, Request, refused
 
 # What is not read yet is bounded by the receive buffer: the default one holds 256 acknowledgements, or some
 # 40 messages of data, of which an answer may be larger than most.
@@ -23,10 +23,14 @@ _NOT_ONE = (Dump, Procedure)
 Acknowledge = Literal["each", "last"]
 
 
-def late(requests: Sequence[Request[Any]]) -> list[Request[Any]]:
+def late(requests: Sequence[Request[Any]], errors: str) -> list[Request[Any]]:
     """Those that have late values; ValueError if there are some that no batch can have."""
+    if errors not in ("raise", "return"):
+        raise ValueError(f'errors is "raise" or "return", not {errors!r}')
     found = []
     for request in requests:
+        if not isinstance(request, Request):
+            raise refused(request)
         if isinstance(request, _NOT_ONE) or request.ends != "ack":
             why = "takes several steps" if isinstance(request, Procedure) else "does not end with an acknowledgement"
             raise ValueError(f"{request!r} cannot be in a batch: it {why}")

@@ -14,7 +14,7 @@ from .constants import (
     NETLINK_ADD_MEMBERSHIP,
     NETLINK_DROP_MEMBERSHIP,
 )
-from .errors import Closed, DumpInterrupted, NetlinkError, NotFound
+from .errors import Closed, DumpInterrupted, NetlinkError, NotFound, Timeout
 from .events import Events
 from .exchange import Reply
 from .lookups import Filling
@@ -22,7 +22,7 @@ from .pool import Pool, Stats, at_fork
 from .procedures import Running, method
 from .raw import Incoming, Messages, Shared
 from .replies import Nothing, Replies
-from .requests import Dump, Procedure, Request, Watch
+from .requests import Dump, Procedure, Request, Watch, refused
 
 if TYPE_CHECKING:
     from .netns import NetNS
@@ -51,6 +51,8 @@ class Connection(Generic[P]):
         _open: type[Socket] | None = None,
         _pool: P | None = None,
     ) -> None:
+        if not isinstance(protocol, int):
+            raise TypeError(f"a protocol is a number, NETLINK_ROUTE and its like, not {protocol!r}")
         if protocol < 0:
             raise ValueError(f"{protocol} is no protocol")  # to socket(2), -1 is the first
         self.protocol = protocol
@@ -100,13 +102,21 @@ class Connection(Generic[P]):
             timeout = self._timeout
         if timeout is None:
             return None
-        if timeout != timeout:
-            raise ValueError("a timeout is a number of seconds, or None for ever")
+        if not timeout >= 0:  # which is so of NaN, too
+            raise ValueError(f"a timeout is a number of seconds from 0 on, or None for ever, not {timeout!r}")
         return self._open().clock() + timeout
+
+    def _left_for(self, running: Running[Any], deadline: float | None) -> float | None:
+        """The timeout for the next step of a procedure; Timeout if there has been one and the deadline is past."""
+        left = self._left_until(deadline)
+        if left is not None and left <= 0 and running.begun:
+            raise Timeout
+        running.begun = True
+        return left
 
     def _left_until(self, deadline: float | None) -> float | None:
         """The timeout for what is to end at this deadline."""
-        return None if deadline is None else deadline - self._open().clock()
+        return None if deadline is None else max(0.0, deadline - self._open().clock())
 
     def _speaking(self, protocol: int) -> Self:
         """This connection, or one of that protocol beside it: in the same namespace, and closed with it."""
@@ -286,7 +296,11 @@ class Conn(Connection[Pool]):
 
     def do(self, request: Request[T], *, timeout: float | None = None) -> T:
         """Run a request and return its result."""
-        if not request.final:
+        try:
+            plain = request.final and not request.many
+        except AttributeError:
+            raise refused(request) from None
+        if not plain:
             return self._do_in_steps(request, self._deadline(timeout))
         result: Any = None
         decode = request.decode
@@ -302,6 +316,8 @@ class Conn(Connection[Pool]):
         return result  # type: ignore[no-any-return]
 
     def _do_in_steps(self, request: Request[T], deadline: float | None) -> T:
+        if request.many:
+            raise refused(request)
         try:
             if isinstance(request, Procedure):
                 return self._run(request, deadline)  # type: ignore[no-any-return]
@@ -323,7 +339,7 @@ class Conn(Connection[Pool]):
             while not running.over:
                 try:
                     step: Any = running.step
-                    result = getattr(self, method(step))(step, timeout=self._left_until(deadline))
+                    result = getattr(self, method(step))(step, timeout=self._left_for(running, deadline))
                 except Exception as error:
                     running.failed(error)
                 else:
@@ -419,7 +435,7 @@ class Conn(Connection[Pool]):
         requests = list(requests)
         results: list[Any] = [None] * len(requests)
         deadline = self._deadline(timeout)
-        with self._fill(_batch.late(requests), deadline) as filling:
+        with self._fill(_batch.late(requests, errors), deadline) as filling:
             filled = _batch.filled(requests, filling, results)
             for positions in _batch.parts(filled):
                 with _batch.Part(self._open(), requests, filled, positions, acknowledge, results) as part:
@@ -431,6 +447,8 @@ class Conn(Connection[Pool]):
 
     def watch(self, watch: Watch[T]) -> Events[T]:
         """Listen, from now on."""
+        if not isinstance(watch, Watch):
+            raise TypeError(f"a Watch is wanted, not {watch!r}")
         late = any(not dump.final for dump in watch.resync)
         return Events(self._open(), watch, self._look_up if late else None)
 

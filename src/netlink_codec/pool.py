@@ -96,7 +96,8 @@ class Pool:
 
     def give(self, taken: Socket) -> None:
         """Put back a socket whose request reached its end."""
-        if len(self._idle) < _MOST_IDLE and not self.wake.closed:
+        # The socket's own: of one that was inherited in a fork, it is closed.
+        if len(self._idle) < _MOST_IDLE and not taken.wake.closed:
             self._idle.append(taken)
             if self.wake.closed:
                 self.close()  # it was closed meanwhile, and may not have seen this one

@@ -19,6 +19,7 @@ class Running(Generic[T]):
     """
 
     step: Step
+    begun = False
     over = False
     result: T
 

@@ -5,7 +5,7 @@ several steps. Each but the last pairs the message that is sent with how its ans
 """
 
 from collections.abc import Callable, Generator, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 from ._core import Message
 from .changes import Changed as Changed
@@ -58,6 +58,9 @@ class Request(Generic[T_co]):
         "single",
         "tolerated",
     )
+
+    many: ClassVar[bool] = False
+    """Whether many messages answer."""
 
     def __init__(
         self,
@@ -140,6 +143,8 @@ class Dump(Request[T_co]):
     """
 
     __slots__ = ()
+
+    many: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -282,3 +287,10 @@ class Watch(Generic[T_co]):
 
 def _identity(record: Any) -> Hashable:
     return type(record), record.identity
+
+
+def refused(given: object) -> TypeError:
+    """The error for what was given in the place of a request."""
+    if isinstance(given, Dump):
+        return TypeError(f"{given!r} has many answers: run it by `dump` or `collect`")
+    return TypeError(f"a Request is wanted, not {given!r}{' (call it)' if callable(given) else ''}")
