@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from iproute import ENVIRONMENT
+
 DERIVED_FLAGS = {"NO-CARRIER", "M-DOWN"}
 NAMES = {
     "bcqueuelen": "bc_queue_len",
@@ -29,7 +31,8 @@ def shown():
     """Name -> what `ip` shows of each link in this thread's namespace."""
     if shutil.which("ip") is None:
         pytest.skip("iproute2 is not installed")
-    printed = subprocess.run(["ip", "-j", "-d", "-s", "link"], capture_output=True, check=True, timeout=60).stdout
+    command = ["ip", "-j", "-d", "-s", "link"]
+    printed = subprocess.run(command, capture_output=True, check=True, timeout=60, env=ENVIRONMENT).stdout
     return {link["ifname"]: link for link in json.loads(printed)}
 
 
