@@ -25,6 +25,7 @@ extensions = [
     extension("_core", "netlink_codec.pyx"),
     extension("_records", "src/netlink_codec/_records.pyx"),
     extension("_sys", "src/netlink_codec/_sys.pyx"),
+    extension("_nfqueue", "src/netlink_codec/_nfqueue.pyx"),
 ]
 for module in extensions:
     if os.environ.get("TRACE") == "1":

@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from . import decode, links
+from . import ct, decode, links, nfq
 
-COMMANDS = {"links": links, "decode": decode}
+COMMANDS = {"links": links, "ct": ct, "nfq": nfq, "decode": decode}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

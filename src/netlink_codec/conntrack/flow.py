@@ -1,4 +1,4 @@
-"""Tracked connections: CTA_* of <linux/netfilter/nfnetlink_conntrack.h>. All numbers are big-endian on the wire."""
+"""Tracked connections: CTA_* of <linux/netfilter/nfnetlink_conntrack.h>. Numbers are big-endian, but in filters."""
 
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
@@ -10,6 +10,7 @@ from ..records import (
     STRING,
     U8,
     U16BE,
+    U32,
     U32BE,
     U64BE,
     IPAddress,
@@ -193,8 +194,8 @@ class SynProxy(Record):
 class Filter(Record):
     """CTA_FILTER_*: which parts of the tuples beside it a dump looks at."""
 
-    orig_flags: CTA_FILTER_F | None = attr(1, as_flags(U32BE, CTA_FILTER_F))
-    reply_flags: CTA_FILTER_F | None = attr(2, as_flags(U32BE, CTA_FILTER_F))
+    orig_flags: CTA_FILTER_F | None = attr(1, as_flags(U32, CTA_FILTER_F))
+    reply_flags: CTA_FILTER_F | None = attr(2, as_flags(U32, CTA_FILTER_F))
 
 
 class Flow(Record, identity=("family", "zone", "orig")):
