@@ -3,13 +3,15 @@
 import asyncio
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from . import batch as _batch
 from ._core import Message
 from ._socket import Socket
 from .aiopool import AsyncPool
-from .aioreplies import AsyncReplies, AsyncResults, Closes, LateResults
+from .aioreplies import AsyncReplies, AsyncResults, AsyncUnfolded, Closes, LateResults
+from .atonce import AtOnce
 from .conn import Connection
 from .errors import DumpInterrupted, NetlinkError, NotFound, Overrun, Timeout
 from .events import Listener
@@ -18,7 +20,7 @@ from .lookups import Filling
 from .procedures import Running, method
 from .raw import Incoming, Shared
 from .replies import Nothing
-from .requests import Dump, Lost, Procedure, Request, Watch, refused
+from .requests import Atomic, Dump, Folded, Lost, Procedure, Request, Unfolding, Watch, refused
 
 if TYPE_CHECKING:
     from .resync import Resync
@@ -181,9 +183,14 @@ class AsyncConn(Connection[AsyncPool], Closes):
         if request.many:
             raise refused(request)
         try:
+            if isinstance(request, Atomic) and not request.late:
+                return await self._do_at_once(request, (), deadline, offload)
             if isinstance(request, Procedure):
                 return await self._run(request, deadline, offload)
             with await self._fill([request], deadline, offload) as filling:
+                if isinstance(request, Atomic):
+                    known = filling.values(request)
+                    return await self._do_at_once(request, known, deadline, offload)
                 filled = filling.filled(request)
                 try:
                     return await self.do(filled, timeout=self._left_until(deadline), offload=offload)
@@ -194,6 +201,17 @@ class AsyncConn(Connection[AsyncPool], Closes):
             if error.errno not in request.tolerated:
                 raise
             return None  # type: ignore[return-value]
+
+    async def _do_at_once(self, request: Atomic[T], known: Sequence[Any], deadline: float | None, offload: bool) -> T:
+        pool, plan = self._open(), request.plan(*known)
+        if not plan.messages:
+            return plan.result()
+        with AtOnce(pool, plan) as under_way:
+            await pool.step(under_way.send, under_way.socket if offload else None)
+            while not under_way.done:
+                if not await pool.step(under_way.fill):
+                    await pool.wait(under_way.socket, deadline)
+        return under_way.result()
 
     async def _run(self, procedure: Procedure[T], deadline: float | None, offload: bool) -> T:
         with Running(procedure) as running:
@@ -238,12 +256,27 @@ class AsyncConn(Connection[AsyncPool], Closes):
         Raises DumpInterrupted after the last, if what was dumped changed meanwhile.
         """
         deadline = self._deadline(timeout)
+        if isinstance(dump, Folded):
+            return AsyncUnfolded(lambda: self._unfold(dump, deadline, offload), dump)
         if dump.final:
             return self._dump(dump, deadline, offload)
         return LateResults(lambda: self._start(dump, deadline, offload), dump)
 
     def _dump(self, dump: Dump[T], deadline: float | None, offload: bool) -> AsyncResults[T]:
         return AsyncResults(AsyncReplies(self._open(), dump.message, dump, deadline, offload), dump)
+
+    async def _unfold(
+        self, dump: Folded[T], deadline: float | None, offload: bool
+    ) -> tuple[AsyncResults[Iterable[T]], Unfolding[T]]:
+        with await self._fill([dump], deadline, offload) as filling:
+            try:
+                opened, unfolding = dump.opened(filling.values(dump))
+            except NetlinkError as error:
+                if error.errno not in dump.tolerated:
+                    raise
+                nothing: Request[Iterable[T]] = Request(Message(0))
+                return AsyncResults(Nothing(), nothing), Unfolding()
+            return self._dump(opened, deadline, offload), unfolding
 
     async def _start(
         self, dump: Dump[T], deadline: float | None, offload: bool
@@ -268,12 +301,16 @@ class AsyncConn(Connection[AsyncPool], Closes):
         DumpInterrupted if the last was too; its `results` are what that brought.
         """
         deadline = self._deadline(timeout)
-        if not dump.final:
+        if not dump.final and not isinstance(dump, Folded):
             return await self._collect_late(dump, retries, deadline, offload)
         while True:
             results: list[T] = []
             try:
-                async for result in self._dump(dump, deadline, offload):
+                if isinstance(dump, Folded):
+                    replies: AsyncResults[T] = AsyncUnfolded(partial(self._unfold, dump, deadline, offload), dump)
+                else:
+                    replies = self._dump(dump, deadline, offload)
+                async for result in replies:
                     results.append(result)
                 return results
             except DumpInterrupted as interrupted:

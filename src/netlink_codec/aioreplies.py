@@ -1,12 +1,13 @@
 """Answers as tasks receive them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import Any, Generic, Self, TypeVar
 
 from ._core import Message
 from .aiopool import AsyncPool
+from .errors import DumpInterrupted
 from .replies import Answer, Nothing
-from .requests import Dump, Request
+from .requests import Dump, Request, Unfolding
 
 T = TypeVar("T")
 
@@ -149,3 +150,55 @@ class LateResults(AsyncResults[T]):
         self._closed = True
         self._start = None
         super().close()
+
+
+class AsyncUnfolded(AsyncResults[T]):
+    """The results of a dump that are not one a message; what must be found out first is when the first is asked for."""
+
+    def __init__(
+        self, start: Callable[[], Awaitable[tuple[AsyncResults[Iterable[T]], Unfolding[T]]]], dump: Dump[T]
+    ) -> None:
+        super().__init__(Nothing(), dump)
+        self._start = start
+        self._parts: AsyncResults[Iterable[T]] | None = None
+        self._unfolding: Unfolding[T] | None = None
+        self._items: Iterator[T] = iter(())
+        self._interrupted: DumpInterrupted | None = None
+        self._starting = self._closed = False
+
+    async def __anext__(self) -> T:
+        if self._starting:
+            raise RuntimeError("another task receives this answer")
+        if self._parts is None and not self._closed:
+            self._starting = True
+            try:
+                self._parts, self._unfolding = await self._start()
+            finally:
+                self._starting = False
+        while True:
+            for item in self._items:
+                return item
+            if self._parts is None or self._closed:
+                raise StopAsyncIteration
+            if self._unfolding is None:
+                interrupted, self._interrupted = self._interrupted, None
+                raise StopAsyncIteration if interrupted is None else interrupted
+            await self._advance(self._parts, self._unfolding)
+
+    async def _advance(self, parts: AsyncResults[Iterable[T]], unfolding: Unfolding[T]) -> None:
+        try:
+            self._items = iter(await anext(parts))
+            return
+        except StopAsyncIteration:
+            pass
+        except DumpInterrupted as interrupted:
+            self._interrupted = interrupted
+        self._unfolding = None
+        self._items = iter(unfolding.rest())
+
+    def close(self) -> None:
+        """End the dump here. Again is harmless."""
+        self._closed = True
+        self._items = iter(())
+        if self._parts is not None:
+            self._parts.close()

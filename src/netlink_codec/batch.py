@@ -10,7 +10,7 @@ from .errors import BatchError, NetlinkError, Overrun
 from .exchange import Series
 from .lookups import Filling
 from .pool import Pool
-from .requests import Dump, Procedure, Request, refused
+from .requests import Atomic, Dump, Procedure, Request, refused
 
 # What is not read yet is bounded by the receive buffer: the default one holds 256 acknowledgements, or some
 # 40 messages of data, of which an answer may be larger than most.
@@ -18,7 +18,7 @@ _ROOM = 100
 _ROOM_OF_AN_ANSWER = 8
 _MOST_BYTES = 64 * 1024
 
-_NOT_ONE = (Dump, Procedure)
+_NOT_ONE = (Dump, Procedure, Atomic)
 
 Acknowledge = Literal["each", "last"]
 
@@ -32,7 +32,9 @@ def late(requests: Sequence[Request[Any]], errors: str) -> list[Request[Any]]:
         if not isinstance(request, Request):
             raise refused(request)
         if isinstance(request, _NOT_ONE) or request.ends != "ack":
-            why = "takes several steps" if isinstance(request, Procedure) else "does not end with an acknowledgement"
+            why = "does not end with an acknowledgement"
+            if isinstance(request, Procedure | Atomic):
+                why = "takes several steps" if isinstance(request, Procedure) else "is one in itself"
             raise ValueError(f"{request!r} cannot be in a batch: it {why}")
         if not request.final:
             found.append(request)

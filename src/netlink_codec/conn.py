@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 from . import batch as _batch
 from ._core import Message, Results
 from ._socket import Socket, Trace
+from .atonce import AtOnce
 from .constants import (
     NETLINK_ADD_MEMBERSHIP,
     NETLINK_DROP_MEMBERSHIP,
@@ -21,8 +22,8 @@ from .lookups import Filling
 from .pool import Pool, Stats, at_fork
 from .procedures import Running, method
 from .raw import Incoming, Messages, Shared
-from .replies import Nothing, Replies
-from .requests import Dump, Procedure, Request, Watch, refused
+from .replies import Nothing, Replies, Unfolded
+from .requests import Atomic, Dump, Folded, Procedure, Request, Unfolding, Watch, refused
 
 if TYPE_CHECKING:
     from .netns import NetNS
@@ -319,9 +320,13 @@ class Conn(Connection[Pool]):
         if request.many:
             raise refused(request)
         try:
+            if isinstance(request, Atomic) and not request.late:
+                return self._do_at_once(request, (), deadline)  # type: ignore[no-any-return]
             if isinstance(request, Procedure):
                 return self._run(request, deadline)  # type: ignore[no-any-return]
             with self._fill([request], deadline) as filling:
+                if isinstance(request, Atomic):
+                    return self._do_at_once(request, filling.values(request), deadline)  # type: ignore[no-any-return]
                 filled = filling.filled(request)
                 try:
                     return self.do(filled, timeout=self._left_until(deadline))
@@ -332,6 +337,17 @@ class Conn(Connection[Pool]):
             if error.errno not in request.tolerated:
                 raise
             return None  # type: ignore[return-value]
+
+    def _do_at_once(self, request: Atomic[T], known: Sequence[Any], deadline: float | None) -> T:
+        plan = request.plan(*known)
+        if not plan.messages:
+            return plan.result()
+        with AtOnce(self._open(), plan) as under_way:
+            under_way.send()
+            while not under_way.done:
+                if not under_way.fill():
+                    under_way.socket.wait(deadline)
+        return under_way.result()
 
     def _run(self, procedure: Procedure[T], deadline: float | None) -> T:
         with Running(procedure) as running:
@@ -369,12 +385,24 @@ class Conn(Connection[Pool]):
                     results = [error]
             filling.learn(values, results)
 
+    def _unfold(self, dump: Folded[T], deadline: float | None) -> Unfolded[T]:
+        with self._fill([dump], deadline) as filling:
+            try:
+                opened, unfolding = dump.opened(filling.values(dump))
+            except NetlinkError as error:
+                if error.errno not in dump.tolerated:
+                    raise
+                return Unfolded(Results(Nothing(), None), Unfolding())
+            return Unfolded(Results(Replies(self._open(), opened.message, opened, deadline), opened.decode), unfolding)
+
     def dump(self, dump: Dump[T], *, timeout: float | None = None) -> Results[T]:
         """Run a dump and stream its results.
 
         Raises DumpInterrupted after the last, if what was dumped changed meanwhile.
         """
         deadline = self._deadline(timeout)
+        if isinstance(dump, Folded):
+            return self._unfold(dump, deadline)  # type: ignore[return-value]  # which has the surface of Results
         if dump.final:
             return Results(Replies(self._open(), dump.message, dump, deadline), dump.decode)
         with self._fill([dump], deadline) as filling:
@@ -392,12 +420,15 @@ class Conn(Connection[Pool]):
         DumpInterrupted if the last was too; its `results` are what that brought.
         """
         deadline = self._deadline(timeout)
-        if not dump.final:
+        if not dump.final and not isinstance(dump, Folded):
             return self._collect_late(dump, retries, deadline)
         while True:
             results: list[T] = []
             try:
-                results.extend(Results(Replies(self._open(), dump.message, dump, deadline), dump.decode))
+                if isinstance(dump, Folded):
+                    results.extend(self._unfold(dump, deadline))
+                else:
+                    results.extend(Results(Replies(self._open(), dump.message, dump, deadline), dump.decode))
                 return results
             except DumpInterrupted as interrupted:
                 if not retries:

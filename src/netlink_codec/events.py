@@ -50,6 +50,7 @@ class Listener(Generic[E_co]):
     def __init__(self, pool: Pool, watch: Watch[E_co]) -> None:
         self._pool = pool
         self._watch = watch
+        self._decoder = watch.decoder()
         self._queue: deque[E_co | Lost] = deque()
         self._arrived: deque[Datagram | Lost] = deque()  # in the kernel's order, and not decoded yet
         self._messages: Iterator[Message] | None = None  # of the last datagram, those that are not decoded yet
@@ -156,7 +157,7 @@ class Listener(Generic[E_co]):
         known = None if self._sync is None else self._sync.known
         for message in messages:
             try:
-                event = self._watch.decode(message, group)
+                event = self._decoder(message, group)
                 if known is not None and event is not None:
                     event = known.tell(event)
             except BaseException:

@@ -62,6 +62,13 @@ class Filling:
         """What to send for one of the requests; NotFound, or another error, where a value could not be found out."""
         if request.final:
             return request
+        message: object = request.make(*self.values(request))
+        if not isinstance(message, Message):
+            raise TypeError(f"{request!r} made no Message, but {type(message).__name__}")
+        return request.filled(message)
+
+    def values(self, request: Request[Any]) -> list[Any]:
+        """The late values of one of the requests; NotFound, or another error, as above."""
         values = [self._value(value) for value in request.late]
         for value in values:
             if isinstance(value, NetlinkError):
@@ -69,10 +76,7 @@ class Filling:
                 error = _copy(value, value.strerror)
                 error.request = request
                 raise error
-        message: object = request.make(*values)
-        if not isinstance(message, Message):
-            raise TypeError(f"{request!r} made no Message, but {type(message).__name__}")
-        return request.filled(message)
+        return values
 
     def _value(self, value: Late) -> "int | NetlinkError":
         if isinstance(value, Namespace) and value not in self._known:

@@ -1,16 +1,19 @@
 """Answers as they arrive on a blocking socket."""
 
 import sys
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, Generic, Self, TypeVar
 
-from ._core import Message, Scan
+from ._core import Message, Results, Scan
 from ._socket import Socket
 from .constants import NLM_F_ACK, NLM_F_REQUEST
-from .errors import NetlinkError, Overrun
+from .errors import DumpInterrupted, NetlinkError, Overrun
 from .exchange import Exchange
 from .pool import Pool
-from .requests import Request
+from .requests import Request, Unfolding
+
+T = TypeVar("T")
 
 _ASKED = NLM_F_REQUEST | NLM_F_ACK
 
@@ -124,6 +127,38 @@ class Nothing(Scan):
 
     def close(self) -> None:
         """There is nothing to end."""
+
+
+class Unfolded(Iterator[T], Generic[T]):
+    """The results of a dump, which are not one a message; leave it whenever you like, as `Replies`."""
+
+    def __init__(self, results: Results[Iterable[T]], unfolding: Unfolding[T]) -> None:
+        self._results = results
+        self._items = chain.from_iterable(self._parts(unfolding))
+
+    def _parts(self, unfolding: Unfolding[T]) -> Iterator[Iterable[T]]:
+        try:
+            yield from self._results
+        except DumpInterrupted as interrupted:
+            yield unfolding.rest()
+            raise interrupted
+        yield unfolding.rest()
+
+    def __iter__(self) -> Iterator[T]:
+        return self._items  # which is faster
+
+    def __next__(self) -> T:
+        return next(self._items)
+
+    def close(self) -> None:
+        """End the dump here. Again is harmless."""
+        self._results.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Replies(Answer):

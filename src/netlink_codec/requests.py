@@ -4,7 +4,7 @@ A `Request` has one answer, a `Dump` many, a `Watch` yields what happens, a `Pro
 several steps. Each but the last pairs the message that is sent with how its answers are read.
 """
 
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 from ._core import Message
@@ -13,6 +13,7 @@ from .changes import Deleted as Deleted
 from .changes import Lost as Lost
 from .changes import New as New
 from .changes import Sync as Sync
+from .errors import NetlinkError
 from .late import Device as Device
 from .late import Family as Family
 from .late import Late as Late
@@ -176,6 +177,101 @@ class Dump(Request[T_co]):
 
 _SETTINGS = tuple(name for name in Request.__slots__ if name not in ("final", "late", "make", "message"))
 
+
+class Unfolding(Generic[T_co]):
+    """How the messages of one answer become results, which are not one a message."""
+
+    def feed(self, message: Message) -> Iterable[T_co]:
+        """What this message brings."""
+        raise NotImplementedError
+
+    def rest(self) -> Iterable[T_co]:
+        """What is there to tell once all messages have come."""
+        return ()
+
+
+class Folded(Dump[T_co]):
+    """A dump whose results are not one a message. `unfolding` is asked, with the late values, at each run."""
+
+    __slots__ = ("unfolding",)
+
+    def __init__(
+        self,
+        message: Message | Callable[..., Message],
+        unfolding: Callable[..., Unfolding[T_co]],
+        *,
+        late: Sequence[Late] = (),
+        not_found: Sequence[int] = (),
+        doing: str = "",
+        record: type | None = None,
+    ) -> None:
+        super().__init__(message, _folded, late=late, not_found=not_found, doing=doing, record=record)
+        self.unfolding = unfolding
+
+    def opened(self, values: Sequence[Any]) -> "tuple[Dump[Iterable[T_co]], Unfolding[T_co]]":
+        """A dump of what each message brings, for one run of it, and what tells the rest."""
+        unfolding = self.unfolding(*values)
+        dump: Dump[Iterable[T_co]] = Dump(
+            self.message if self.final else self.make(*values),
+            unfolding.feed,
+            not_found=self.not_found,
+            doing=self.doing,
+            record=self.record,
+        )
+        return dump.tolerate(*self.tolerated) if self.tolerated else dump, unfolding
+
+
+def _folded(message: Message) -> Any:
+    raise TypeError("such a dump is run by `dump` or `collect`")
+
+
+class Plan(Generic[T_co]):
+    """What an Atomic sends, and what it makes of the answers.
+
+    `messages` are sent as one datagram, `closing` behind them; all but the last go without
+    an acknowledgement. `requests` are what each of them is for, in the text of its error.
+    `room` is how many bytes of answers are to be expected.
+    """
+
+    messages: Sequence[Message]
+    requests: Sequence["Request[Any] | None"]
+    closing: Message
+    room: int = 0
+
+    def answered(self, position: int, message: Message) -> None:
+        """A message of data came, for the message at this position."""
+
+    def cramped(self) -> None:
+        """There is not so much room: ask for less."""
+
+    def failed(self, errors: dict[int, NetlinkError]) -> Exception:
+        """What is raised for these errors, by position. Nothing was done."""
+        raise NotImplementedError
+
+    def result(self) -> T_co:
+        raise NotImplementedError
+
+
+class Atomic(Request[T_co]):
+    """Messages that the kernel carries out together, or not at all."""
+
+    __slots__ = ()
+
+    def __init__(self, *, late: Sequence[Late] = (), doing: str = "") -> None:
+        super().__init__(Message(0))
+        del self.message
+        self.final = False
+        self.late = tuple(late)
+        self.doing = doing
+
+    def plan(self, *late: Any) -> Plan[T_co]:
+        """What is sent, made of the late values at each run."""
+        raise NotImplementedError
+
+    def _described(self) -> str:
+        return self.doing
+
+
 Step: TypeAlias = "Request[Any] | Sequence[Request[Any]]"
 
 
@@ -283,6 +379,10 @@ class Watch(Generic[T_co]):
         self.receive_buffer = receive_buffer
         self.track = track
         self.identity: Callable[[Any], Hashable] = _identity if identity is None else identity
+
+    def decoder(self) -> Callable[[Message, int], T_co | None]:
+        """What decodes for one listener: `decode`, but for a subclass that must remember what came before."""
+        return self.decode
 
 
 def _identity(record: Any) -> Hashable:

@@ -1,0 +1,275 @@
+"""Expressions as a person writes them: verdicts, counters, limits, translation of addresses, and so on."""
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Any
+
+from .datatypes import TYPES, Range
+from .enums import (
+    FIB,
+    FIB_F,
+    INV,
+    LIMIT,
+    LOG_F,
+    LOG_LEVEL,
+    NAT,
+    NAT_RANGE,
+    NFPROTO,
+    NG,
+    OBJECT,
+    QUEUE_F,
+    QUOTA_F,
+    REG,
+    REJECT,
+    VERDICT,
+)
+from .exprs import (
+    Connlimit,
+    Counter,
+    Ct,
+    Data,
+    Expr,
+    Fib,
+    FlowOffload,
+    Immediate,
+    Last,
+    Limit,
+    Log,
+    Masq,
+    Meta,
+    Nat,
+    Notrack,
+    Numgen,
+    Objref,
+    Queue,
+    Quota,
+    Redir,
+    Reject,
+    Synproxy,
+    Verdict,
+)
+from .fields import field
+from .match import Context, Deferred
+
+
+def _verdict(code: VERDICT, chain: str | None = None) -> Immediate:
+    return Immediate(dreg=REG.VERDICT, data=Data(verdict=Verdict(code=code, chain=chain)))
+
+
+def accept() -> Immediate:
+    """Let the packet pass here."""
+    return _verdict(VERDICT.ACCEPT)
+
+
+def drop() -> Immediate:
+    """Throw the packet away."""
+    return _verdict(VERDICT.DROP)
+
+
+def continue_() -> Immediate:
+    """Go on with the next rule."""
+    return _verdict(VERDICT.CONTINUE)
+
+
+def return_() -> Immediate:
+    """Go back to where this chain was jumped to from."""
+    return _verdict(VERDICT.RETURN)
+
+
+def jump(chain: str) -> Immediate:
+    """Go through another chain, and come back."""
+    return _verdict(VERDICT.JUMP, chain)
+
+
+def goto(chain: str) -> Immediate:
+    """Go to another chain for good."""
+    return _verdict(VERDICT.GOTO, chain)
+
+
+def counter(packets: int = 0, bytes: int = 0) -> Counter:
+    """Count packets and bytes."""
+    return Counter(bytes=bytes, packets=packets)
+
+
+_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+_SIZES = {"bytes": 1, "kbytes": 1024, "mbytes": 1024 * 1024}
+
+
+def limit(rate: str, *, burst: int | None = None, over: bool = False) -> Limit:
+    """Go on as long as packets are no more than this: "10/second", "1 mbytes/minute". `over`: as long as they are."""
+    amount, _, unit = rate.partition("/")
+    number, _, size = amount.strip().partition(" ")
+    if unit.strip() not in _UNITS or (size and size.strip() not in _SIZES):
+        raise ValueError(f'{rate!r}: a rate is "10/second" or "1 mbytes/minute"')
+    return Limit(
+        rate=int(number) * _SIZES.get(size.strip(), 1),
+        unit=_UNITS[unit.strip()],
+        burst=(0 if size else 5) if burst is None else burst,
+        type=LIMIT.PKT_BYTES if size else LIMIT.PKTS,
+        flags=INV.INV if over else INV(0),
+    )
+
+
+def quota(size: int, *, over: bool = False) -> Quota:
+    """Go on until so many bytes have passed; with `over`, from then on."""
+    return Quota(bytes=size, flags=QUOTA_F.INV if over else QUOTA_F(0))
+
+
+def connlimit(count: int, *, over: bool = False) -> Connlimit:
+    """Go on up to so many connections; with `over`, from then on."""
+    return Connlimit(count=count, flags=INV.INV if over else INV(0))
+
+
+def log(
+    prefix: str | None = None,
+    *,
+    level: str | int | None = None,
+    flags: LOG_F | None = None,
+    group: int | None = None,
+    snaplen: int | None = None,
+    threshold: int | None = None,
+) -> Log:
+    """Tell the kernel log, or, with a `group`, those who listen to nflog."""
+    if group is not None:
+        return Log(group=group, prefix=prefix, snaplen=snaplen, qthreshold=threshold)
+    return Log(prefix=prefix, level=None if level is None else LOG_LEVEL.of(level), flags=flags)
+
+
+def last() -> Last:
+    """Remember when a packet last came here."""
+    return Last(set=0)
+
+
+def notrack() -> Notrack:
+    """Let connection tracking not look at the packet."""
+    return Notrack()
+
+
+def queue(first: int, last: int | None = None, *, bypass: bool = False, fanout: bool = False) -> Queue:
+    """To a program that listens on this queue, or on one of several."""
+    flags = (QUEUE_F.BYPASS if bypass else QUEUE_F(0)) | (QUEUE_F.CPU_FANOUT if fanout else QUEUE_F(0))
+    return Queue(num=first, total=1 if last is None else last - first + 1, flags=flags)
+
+
+def named(type: str | int, name: str) -> Objref:
+    """An object of the table: `named("counter", "web")`."""
+    return Objref(imm_type=OBJECT.of(type), imm_name=name)
+
+
+def offload(flowtable: str) -> FlowOffload:
+    """Put the connection into a flowtable."""
+    return FlowOffload(table_name=flowtable)
+
+
+def synproxy(mss: int, wscale: int, flags: Any = None) -> Synproxy:
+    """Answer new TCP connections in the place of who they are for."""
+    return Synproxy(mss=mss, wscale=wscale, flags=flags)
+
+
+def set_meta(key: str, value: Any) -> tuple[Expr, Expr]:
+    """Give the packet a mark, a priority, `nftrace`, …: `set_meta("mark", 7)`."""
+    one = field(f"meta {key}")
+    source: Any = one.source
+    return _immediate(one.type.write(value)), Meta(key=source.key, sreg=REG.R1)
+
+
+def set_ct(key: str, value: Any) -> tuple[Expr, Expr]:
+    """Give the connection a mark, a zone, …: `set_ct("mark", 7)`."""
+    one = field(f"ct {key}")
+    source: Any = one.source
+    return _immediate(one.type.write(value)), Ct(key=source.key, sreg=REG.R1)
+
+
+def _immediate(data: bytes, register: int = REG.R1) -> Immediate:
+    return Immediate(dreg=register, data=Data(value=data))
+
+
+_REJECTS = {
+    "no-route": (0, 0),
+    "port-unreachable": (3, 4),
+    "host-unreachable": (1, 3),
+    "admin-prohibited": (13, 1),
+}
+"""Codes of ICMP and ICMPv6, in the order of those that stand for either."""
+
+
+class _Reject(Deferred):
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def expand(self, context: Context) -> Iterator[Expr]:
+        if self.why == "tcp reset":
+            yield from context.require(("l4proto", "tcp"))
+            yield Reject(type=REJECT.TCP_RST, icmp_code=0)
+        elif context.family in (NFPROTO.IPV4, NFPROTO.IPV6):
+            code = _REJECTS[self.why][context.family is NFPROTO.IPV6]
+            yield Reject(type=REJECT.ICMP_UNREACH, icmp_code=code)
+        else:
+            yield Reject(type=REJECT.ICMPX_UNREACH, icmp_code=list(_REJECTS).index(self.why))
+
+
+def reject(why: str = "port-unreachable") -> Deferred:
+    """Throw the packet away, and say so: port-unreachable, host-unreachable, no-route, admin-prohibited, tcp reset."""
+    if why not in _REJECTS and why != "tcp reset":
+        raise ValueError(f"{why!r} is none of {', '.join(_REJECTS)}, tcp reset")
+    return _Reject(why)
+
+
+def _ports(ports: int | Range | None) -> tuple[list[Expr], dict[str, int]]:
+    """Immediates, and the registers that they are in."""
+    if ports is None:
+        return [], {}
+    kind = TYPES["inet_service"]
+    first, last = kind.bounds(ports)
+    if first == last:
+        return [_immediate(first, REG.R2)], {"reg_proto_min": REG.R2}
+    return [_immediate(first, REG.R2), _immediate(last, REG.R3)], {"reg_proto_min": REG.R2, "reg_proto_max": REG.R3}
+
+
+def _nat(type: NAT, to: Any, port: int | Range | None, flags: NAT_RANGE | None) -> tuple[Expr, ...]:
+    first = last = None
+    if to is not None:
+        first, last = (to.first, to.last) if isinstance(to, Range) else (to, to)
+        first, last = ip_address(str(first)), ip_address(str(last))
+    expressions, registers = _ports(port)
+    family = None
+    if first is not None and last is not None:
+        family = NFPROTO.IPV4 if first.version == 4 else NFPROTO.IPV6
+        expressions.insert(0, _immediate(first.packed))
+        registers["reg_addr_min"] = REG.R1
+        if first != last:
+            expressions.append(_immediate(last.packed, REG.R4))
+            registers["reg_addr_max"] = REG.R4
+    return *expressions, Nat(type=type, family=family, flags=flags or None, **registers)
+
+
+def snat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
+    """Another source: an address or a `Range` of them, and ports."""
+    return _nat(NAT.SNAT, to, port, flags)
+
+
+def dnat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
+    """Another destination: an address or a `Range` of them, and ports."""
+    return _nat(NAT.DNAT, to, port, flags)
+
+
+def masquerade(port: Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
+    """The address of the interface where it leaves as the source."""
+    expressions, registers = _ports(port)
+    return *expressions, Masq(flags=flags, **registers)
+
+
+def redirect(port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
+    """To this machine."""
+    expressions, registers = _ports(port)
+    return *expressions, Redir(flags=flags, **registers)
+
+
+def numgen(modulus: int, *, random: bool = False, offset: int = 0, register: int = REG.R1) -> Numgen:
+    """A number below `modulus` into a register: one after another, or at random."""
+    return Numgen(dreg=register, modulus=modulus, type=NG.RANDOM if random else NG.INCREMENTAL, offset=offset)
+
+
+def fib(flags: FIB_F, result: FIB = FIB.OIF, *, register: int = REG.R1) -> Fib:
+    """What the routing table says of the packet's addresses, into a register."""
+    return Fib(dreg=register, result=result, flags=flags)

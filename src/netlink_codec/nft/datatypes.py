@@ -1,0 +1,330 @@
+"""What keys and values of sets mean: the data types of the `nft` tool, by name and number.
+
+The kernel only knows bytes; it keeps the number of the type (NFTA_SET_KEY_TYPE), six bits for each part of a
+concatenation, for those who list the ruleset.
+"""
+
+import sys
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any, Final, Literal
+
+from ..conntrack.enums import IPPROTO
+from .enums import CT_STATE
+from .plain import network_of
+
+Order = Literal["big", "little"]
+HOST: Final[Order] = sys.byteorder
+
+_BITS = 6
+
+
+class Range:
+    """From one value to another, both included."""
+
+    __slots__ = ("first", "last")
+    __match_args__ = ("first", "last")
+
+    def __init__(self, first: Any, last: Any) -> None:
+        if isinstance(first, str) and isinstance(last, str):
+            first, last = _parsed(first), _parsed(last)
+        if last < first:
+            raise ValueError(f"{first} is after {last}")
+        self.first = first
+        self.last = last
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Range) and (self.first, self.last) == (other.first, other.last)
+
+    def __hash__(self) -> int:
+        return hash((Range, self.first, self.last))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Range, (self.first, self.last)
+
+    def __repr__(self) -> str:
+        return f"Range({self.first!r}, {self.last!r})"
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}"
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return text
+
+
+class DataType:
+    """How a value stands in the bytes of a register: `write` makes `size` bytes of it, `read` makes it of them."""
+
+    __slots__ = ("make", "name", "number", "order", "plain", "read", "size", "write")
+
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        size: int,
+        order: Order,
+        read: Callable[[bytes], Any],
+        write: Callable[[Any], bytes],
+        make: type | None = None,
+        plain: bool = False,
+    ) -> None:
+        self.name = name
+        self.number = number
+        self.size = size
+        self.order: Order = order
+        """Of its bytes: what is compared as a number, in ranges, is big-endian."""
+        self.read = read
+        self.write = write
+        self.make = make
+        """IPv4Address or IPv6Address, if it is one of them."""
+        self.plain = plain
+        """Whether it is just a number."""
+
+    @property
+    def padded(self) -> int:
+        """So many bytes it takes in a concatenation."""
+        return self.size + 3 & ~3
+
+    def __repr__(self) -> str:
+        return f"<DataType {self.name}>"
+
+    def bounds(self, value: Any) -> tuple[bytes, bytes]:
+        """The first and the last of what the value stands for: a network, a Range, "eth*", or itself."""
+        if isinstance(value, Range):
+            return self.write(value.first), self.write(value.last)
+        if self.make is not None:
+            if isinstance(value, str) and "/" in value:
+                value = ip_network(value)
+            if isinstance(value, IPv4Network | IPv6Network):
+                return self.write(value.network_address), self.write(value.broadcast_address)
+        elif isinstance(value, str) and value.endswith("*") and self.read is _text:
+            start = value[:-1].encode("utf-8", "surrogateescape")
+            return start.ljust(self.size, b"\0"), start.ljust(self.size, b"\xff")
+        data = self.write(value)
+        return data, data
+
+    def between(self, first: bytes, last: bytes) -> Any:
+        """What stands for these: of addresses a network, if there is one; else one value, or a Range."""
+        if self.make is not None:
+            return self.span(first, int.from_bytes(first, "big"), int.from_bytes(last, "big"))
+        if first == last:
+            return self.read(first)
+        if self.read is _text:
+            start = first.rstrip(b"\0")
+            if last == start.ljust(self.size, b"\xff"):
+                return _text(start) + "*"
+        return Range(self.read(first), self.read(last))
+
+    def span(self, first: bytes, low: int, high: int) -> Any:
+        """As `between`, where both are known as numbers."""
+        if self.make is None:
+            return self.between(first, high.to_bytes(self.size, "big"))
+        host = low ^ high
+        if not host & (host + 1) and not low & host:
+            return network_of(first, 8 * self.size - host.bit_length())
+        return Range(self.make(low), self.make(high))
+
+    def ordered(self, order: Order, size: int = 0) -> "DataType":
+        """The same with numbers in this byte order, and of this size, where the type leaves it open."""
+        size = self.size or size
+        if self.read is _text or self.make is not None or (order == self.order and size == self.size):
+            return self
+        if self.name in ("ether_addr", "lladdr", "ct_label", "string"):
+            return DataType(self.name, self.number, size, self.order, self.read, self.write)
+        words = _WORDS.get(self.name)
+        return _number(self.name, self.number, size, order, words)
+
+
+def _address(name: str, number: int, size: int, make: type) -> DataType:
+    def write(value: Any) -> bytes:
+        if isinstance(value, make):
+            return value.packed  # type: ignore[attr-defined, no-any-return]
+        if isinstance(value, bytes | int):
+            raise TypeError(f"{value!r} is not an address")
+        return make(str(value)).packed  # type: ignore[no-any-return]
+
+    return DataType(name, number, size, "big", make, write, make)
+
+
+def _number(
+    name: str, number: int, size: int, order: Order, words: Callable[[int | str], Any] | None = None
+) -> DataType:
+    def read(data: bytes) -> Any:
+        value = int.from_bytes(data, order)
+        return value if words is None else words(value)
+
+    def write(value: Any) -> bytes:
+        if isinstance(value, str):
+            value = int(value, 0) if words is None else words(value)
+        if not isinstance(value, int):
+            raise TypeError(f"{value!r} is not a number, as {name} is")
+        if not 0 <= value < 1 << 8 * size:
+            raise ValueError(f"{value} does not fit into the {size} bytes of {name}")
+        return int(value).to_bytes(size, order)
+
+    return DataType(name, number, size, order, read, write, plain=words is None)
+
+
+def _text(data: bytes) -> str:
+    return data.rstrip(b"\0").decode("utf-8", "surrogateescape")
+
+
+def _string(name: str, number: int, size: int) -> DataType:
+    def write(value: Any) -> bytes:
+        if not isinstance(value, str):
+            raise TypeError(f"{value!r} is not a str, as {name} is")
+        data = value.encode("utf-8", "surrogateescape")
+        if len(data) >= size or b"\0" in data:
+            raise ValueError(f"{value!r} does not fit into the {size} bytes of {name}")
+        return data.ljust(size, b"\0")
+
+    return DataType(name, number, size, HOST, _text, write)
+
+
+def _hardware(name: str, number: int, size: int) -> DataType:
+    def read(data: bytes) -> str:
+        return data.hex(":")
+
+    def write(value: Any) -> bytes:
+        if isinstance(value, str):
+            value = bytes.fromhex(value.replace(":", ""))
+        if not isinstance(value, bytes) or (size and len(value) != size):
+            raise ValueError(f"{value!r} is not a hardware address of {size} bytes")
+        return value
+
+    return DataType(name, number, size, "big", read, write)
+
+
+def _raw(name: str, number: int, size: int) -> DataType:
+    def write(value: Any) -> bytes:
+        if not isinstance(value, bytes) or (size and len(value) != size):
+            raise ValueError(f"{value!r}: {name} takes {size or 'some'} bytes")
+        return value
+
+    return DataType(name, number, size, "big", bytes, write)
+
+
+def _state(value: int | str) -> CT_STATE:
+    if isinstance(value, int):
+        return CT_STATE(value)
+    state = CT_STATE(0)
+    for word in value.split(","):
+        state |= CT_STATE[word.strip().upper()]
+    return state
+
+
+def _boolean(value: int | str) -> bool:
+    return bool(value)
+
+
+_WORDS: dict[str, Callable[[int | str], Any]] = {"inet_proto": IPPROTO.of, "ct_state": _state, "boolean": _boolean}
+
+_NUMBERS: tuple[tuple[str, int, int, Order], ...] = (
+    ("nf_proto", 2, 1, HOST),
+    ("integer", 4, 0, HOST),
+    ("ether_type", 10, 2, "big"),
+    ("arp_op", 11, 2, "big"),
+    ("inet_proto", 12, 1, "big"),
+    ("inet_service", 13, 2, "big"),
+    ("icmp_type", 14, 1, "big"),
+    ("tcp_flag", 15, 1, "big"),
+    ("dccp_pkttype", 16, 1, "big"),
+    ("mh_type", 17, 1, "big"),
+    ("time", 18, 8, HOST),
+    ("mark", 19, 4, HOST),
+    ("iface_index", 20, 4, HOST),
+    ("iface_type", 21, 2, HOST),
+    ("realm", 22, 4, HOST),
+    ("classid", 23, 4, HOST),
+    ("uid", 24, 4, HOST),
+    ("gid", 25, 4, HOST),
+    ("ct_state", 26, 4, HOST),
+    ("ct_dir", 27, 1, "big"),
+    ("ct_status", 28, 4, HOST),
+    ("icmpv6_type", 29, 1, "big"),
+    ("pkt_type", 31, 1, "big"),
+    ("icmp_code", 32, 1, "big"),
+    ("icmpv6_code", 33, 1, "big"),
+    ("icmpx_code", 34, 1, "big"),
+    ("devgroup", 35, 4, HOST),
+    ("dscp", 36, 1, "big"),
+    ("ecn", 37, 1, "big"),
+    ("fib_addrtype", 38, 4, HOST),
+    ("boolean", 39, 1, HOST),
+    ("ct_event", 40, 4, HOST),
+    ("igmp_type", 42, 1, "big"),
+    ("date", 43, 8, HOST),
+    ("hour", 44, 8, HOST),
+    ("day", 45, 1, HOST),
+    ("cgroupsv2", 46, 8, HOST),
+)
+
+TYPES: dict[str, DataType] = {
+    one.name: one
+    for one in (
+        _address("ipv4_addr", 7, 4, IPv4Address),
+        _address("ipv6_addr", 8, 16, IPv6Address),
+        _hardware("ether_addr", 9, 6),
+        _hardware("lladdr", 6, 0),
+        _string("string", 5, 16),
+        _string("ifname", 41, 16),
+        _raw("ct_label", 30, 16),
+        *(_number(*facts, _WORDS.get(facts[0])) for facts in _NUMBERS),
+    )
+}
+"""By the name that `nft` has for it."""
+
+VERDICT_TYPE = 0xFFFFFF00
+"""NFTA_SET_DATA_TYPE of a map of verdicts."""
+
+_BY_NUMBER = {one.number: one for one in TYPES.values()}
+
+
+def types_of(number: int, size: int, order: Order | None = None, *, interval: bool = False) -> tuple[DataType, ...]:
+    """The parts of a type as the kernel keeps it; bytes as they are, where that makes no sense.
+
+    What intervals are of is big-endian, since the kernel compares it from its first byte on.
+    """
+    if interval:
+        order = "big"
+    numbers = []
+    while number:
+        numbers.append(number & (1 << _BITS) - 1)
+        number >>= _BITS
+    parts = [_BY_NUMBER.get(one) for one in reversed(numbers)]
+    known = [part for part in parts if part is not None]
+    if not parts or len(known) != len(parts):
+        return (_raw("bytes", 0, size),)
+    if len(known) == 1:
+        single = known[0].ordered(order or known[0].order, size)
+        return (single,) if single.size == size else (_raw("bytes", 0, size),)
+    if interval:
+        known = [part.ordered("big") for part in known]
+    return tuple(known) if sum(part.padded for part in known) == size else (_raw("bytes", 0, size),)
+
+
+def named(what: str) -> tuple[DataType, ...]:
+    """The parts of "ipv4_addr . inet_service"."""
+    parts = []
+    for name in what.split("."):
+        part = TYPES.get(name.strip())
+        if part is None:
+            raise ValueError(f"{name.strip()!r} is no data type; some are {', '.join(TYPES)}")
+        parts.append(part)
+    return tuple(parts)
+
+
+def number_of(parts: tuple[DataType, ...]) -> int:
+    """As the kernel keeps it."""
+    number = 0
+    for part in parts:
+        number = number << _BITS | part.number
+    return number
+
+
+def size_of(parts: tuple[DataType, ...]) -> int:
+    return parts[0].size if len(parts) == 1 else sum(part.padded for part in parts)

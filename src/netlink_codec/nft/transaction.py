@@ -1,0 +1,244 @@
+"""Changes, and transactions of them: one datagram, which the kernel carries out as a whole or not at all."""
+
+import errno
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from .._core import AttributeEncoder, Message
+from ..constants import NLM_F_ECHO
+from ..errors import BatchError, NetlinkError
+from ..records import Record, reader
+from ..requests import Atomic, Plan, Request
+from .enums import MSG
+from .ruleset import Generation
+from .sets import RawElements, Set
+from .spelling import GONE, NamedSet
+
+_NFGENMSG = struct.Struct(">BBH")
+_SUBSYSTEM = 10
+_BATCH_GENID = 1
+_CLOSING = Message(MSG.BATCH_END, 0, _NFGENMSG.pack(0, 0, _SUBSYSTEM))
+# What a message of the answer takes of a receive buffer beside its own bytes.
+_OVERHEAD = 512
+
+
+class GenerationMoved(NetlinkError):
+    """Somebody else changed the ruleset since the generation that the transaction was made for. Nothing was done."""
+
+    def __init__(self, errno_: int = errno.ERESTART, strerror: str | None = None) -> None:
+        super().__init__(errno_, strerror or "the ruleset has changed meanwhile")
+
+
+class Result:
+    """What a transaction has brought about."""
+
+    def __init__(self, generation: int | None, records: "dict[Change, Any]") -> None:
+        self.generation = generation
+        """The state that it made. None where the kernel did not say: of a transaction without `genid` that adds nothing
+        but elements, or that is empty."""
+        self.records = records
+        """What was added, as the kernel tells it: Table, Chain, Rule, … by change."""
+
+    @cached_property
+    def handles(self) -> "dict[Change, int]":
+        """Of what was added."""
+        return {change: record.handle for change, record in self.records.items()}
+
+    def __repr__(self) -> str:
+        return f"<Result generation={self.generation}, {len(self.records)} handles>"
+
+
+class Change(Atomic[Result]):
+    """One change to the ruleset: `conn.do(change)`, or as a part of a `Transaction`."""
+
+    __slots__ = ("messages", "sets")
+
+    def __init__(
+        self,
+        doing: str,
+        messages: "Callable[[Assembly, Change], Iterable[Message]]",
+        *,
+        record: type[Record] | None = None,
+        sets: Sequence[NamedSet | Set] = (),
+        not_found: Sequence[int] = GONE,
+    ) -> None:
+        self.sets = tuple(sets)
+        """What must be known, or is made."""
+        self.messages = messages
+        super().__init__(late=_unknown([self]), doing=doing)
+        self.record = record
+        self.not_found = tuple(not_found)
+
+    def plan(self, *known: Set) -> "Assembly":
+        return Assembly([self], None, True, self, known)
+
+
+class Transaction(Atomic[Result]):
+    """Changes that are made together, or not at all: `conn.do(Transaction([…]))`.
+
+    They are made in their order, and each sees what those before it have done. If one
+    fails, nothing is changed: BatchError has an error for each that failed, and says
+    whose it is. `genid` is the generation for which they were thought out
+    (`generation()`): where it is another by now, that is GenerationMoved.
+
+    `handles=False` does without the handles of what is added, which saves time if it is a lot. They are left
+    out too where they would not fit into the receive buffer, which net.core.rmem_max bounds, but for
+    CAP_NET_ADMIN outside user namespaces.
+
+    An interval or a key means what its set makes of it, so a set that is named by a
+    str is looked up first, but if it is added by the transaction itself.
+    """
+
+    __slots__ = ("changes", "genid", "handles")
+
+    def __init__(self, changes: Iterable[Change] = (), *, genid: int | None = None, handles: bool = True) -> None:
+        super().__init__()
+        self.changes: list[Change] = []
+        self.genid = genid
+        self.handles = handles
+        self.add(*changes)
+
+    def add(self, *changes: Change) -> None:
+        """More of them, to be made after the others."""
+        for change in changes:
+            if not isinstance(change, Change):
+                raise TypeError(f"{change!r} is not a change")
+        self.changes += changes
+        self.late = _unknown(self.changes)
+        count = len(self.changes)
+        self.doing = self.changes[0].doing if count == 1 else f"transaction of {count} changes"
+
+    def plan(self, *known: Set) -> "Assembly":
+        return Assembly(self.changes, self.genid, self.handles, self, known)
+
+
+def _unknown(changes: Iterable[Change]) -> tuple[NamedSet, ...]:
+    """The sets that must be looked up: those that no change before makes."""
+    wanted: dict[NamedSet, None] = {}
+    made = set()
+    for change in changes:
+        for one in change.sets:
+            if isinstance(one, Set):
+                made.add((one.family, one.table, one.name))
+            elif (one.family, one.table, one.set) not in made:
+                wanted[one] = None
+    return tuple(wanted)
+
+
+class Assembly(Plan[Result]):
+    """A transaction that is put together, and what becomes of it."""
+
+    def __init__(
+        self,
+        changes: Sequence[Change],
+        genid: int | None,
+        echo: bool,
+        whole: Request[Result],
+        known: Sequence[Set],
+    ) -> None:
+        self._whole = whole
+        self._changes = changes
+        self._genid = genid
+        self._numbers = 0
+        self._ids: dict[object, int] = {}
+        self._answers: dict[int, Message] = {}
+        self._generation: int | None = None
+        self.sets = {(one.family, one.table, one.name): one for one in known}
+        """What is known of them."""
+        self.closing = _CLOSING
+        self.messages: list[Message] = [self._opening()]
+        self.requests: list[Request[Any] | None] = [whole]
+        self._owners: list[Change | None] = [None]
+        self.room = 0
+        for change in changes:
+            for one in change.sets:
+                if isinstance(one, Set):
+                    self.sets[one.family, one.table, one.name] = one
+            for message in change.messages(self, change):
+                if message.flags & NLM_F_ECHO:
+                    if echo or len(self.messages) == 1:  # the first brings the generation, too
+                        self.room += message.length + _OVERHEAD
+                    else:
+                        message = message.replace(flags=message.flags & ~NLM_F_ECHO)
+                self.messages.append(message)
+                self.requests.append(_speaking_of(change, message))
+                self._owners.append(change)
+        if len(self.messages) == 1:
+            self.messages = []
+
+    def _opening(self) -> Message:
+        encoder = AttributeEncoder(_NFGENMSG.pack(0, 0, _SUBSYSTEM), byteorder="big")
+        if self._genid is not None:
+            encoder.u32(_BATCH_GENID, self._genid)
+        return Message(MSG.BATCH_BEGIN, 0, encoder)
+
+    def number(self, what: object = None) -> int:
+        """A number by which what the transaction makes is known inside it."""
+        if what is None or what not in self._ids:
+            self._numbers += 1
+            self._ids[self._numbers if what is None else what] = self._numbers
+            return self._numbers
+        return self._ids[what]
+
+    def cramped(self) -> None:
+        self.messages = [
+            message.replace(flags=message.flags & ~NLM_F_ECHO) if position > 1 else message
+            for position, message in enumerate(self.messages)
+        ]
+
+    def answered(self, position: int, message: Message) -> None:
+        if message.type == MSG.NEWGEN:
+            self._generation = Generation.from_message(message).id
+        else:
+            self._answers.setdefault(position, message)
+
+    def result(self) -> Result:
+        records: dict[Change, Any] = {}
+        for position, message in self._answers.items():
+            owner = self._owners[position]
+            if owner is not None and owner.record is not None:
+                record = reader(owner.record)(message)
+                if record is not None:
+                    records[owner] = record
+        generation = self._generation
+        if generation is None and self._genid is not None and self.messages:
+            generation = self._genid % 0xFFFFFFFF + 1
+        return Result(generation, records)
+
+    def failed(self, errors: dict[int, NetlinkError]) -> Exception:
+        first = errors.get(0)
+        if first is not None:
+            if first.errno != errno.ERESTART:
+                return first
+            moved = GenerationMoved()
+            moved.request = self._whole
+            return moved
+        if isinstance(self._whole, Change):
+            only = next(iter(errors.values()))
+            only.request = self._whole
+            return only
+        # By change, of which each has one: what a set lacks, it lacks for all its elements.
+        found: dict[Change, NetlinkError] = {}
+        for position, error in sorted(errors.items()):
+            owner = self._owners[position]
+            if owner is not None:
+                error.request = owner
+                found.setdefault(owner, error)
+        results = [found.get(change) for change in self._changes]
+        text = f"{len(found)} of {len(self._changes)} changes failed, and nothing was changed"
+        return BatchError(text, list(found.values()), results)
+
+
+_SETS = {MSG.NEWSET: Set, MSG.NEWSETELEM: RawElements}
+
+
+def _speaking_of(change: Change, message: Message) -> Change:
+    """The change, or, for a message about a set that its rule has for itself, one that knows what is in there."""
+    record = _SETS.get(message.type)
+    if record is None or change.record is record:
+        return change
+    copy = change._copy()
+    copy.record = record
+    return copy

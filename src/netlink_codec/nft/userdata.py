@@ -1,0 +1,45 @@
+"""What the `nft` tool keeps beside things for itself: a type and a length of one byte each, and a value, repeated.
+
+Nothing is thrown away: what is not asked for stays in the record's `userdata`.
+"""
+
+RULE_COMMENT = 0
+COMMENT = 0
+"""Of tables, chains, objects and elements."""
+SET_KEYBYTEORDER, SET_DATABYTEORDER, SET_MERGE_ELEMENTS, SET_KEY_TYPEOF, SET_DATA_TYPEOF, SET_EXPR = range(6)
+SET_DATA_INTERVAL, SET_COMMENT = 6, 7
+ELEM_COMMENT, ELEM_FLAGS = range(2)
+HOST_ORDER, BIG_ENDIAN = 1, 2
+"""Values of SET_KEYBYTEORDER."""
+
+
+def read(data: bytes | None) -> dict[int, bytes]:
+    """Values by type, as far as they are whole."""
+    found: dict[int, bytes] = {}
+    position = 0
+    while data is not None and position + 2 <= len(data):
+        length = data[position + 1]
+        if position + 2 + length > len(data):
+            break
+        found.setdefault(data[position], data[position + 2 : position + 2 + length])
+        position += 2 + length
+    return found
+
+
+def write(values: dict[int, bytes]) -> bytes | None:
+    """None if there is nothing to write."""
+    if not values:
+        return None
+    for value in values.values():
+        if len(value) > 255:
+            raise ValueError(f"{len(value)} bytes, and such a value has at most 255")
+    return b"".join(bytes((kind, len(value))) + value for kind, value in values.items())
+
+
+def text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape") + b"\0"
+
+
+def comment(data: bytes | None, kind: int = COMMENT) -> str | None:
+    value = read(data).get(kind)
+    return None if value is None else value.rstrip(b"\0").decode("utf-8", "surrogateescape")
