@@ -144,10 +144,11 @@ cdef class Receiver:
 
         OSError with the errno; EMSGSIZE, which names the lengths, if one was longer than the buffer's share.
         """
-        cdef int came, failed, i
+        cdef int came = 0
+        cdef int failed, i
         cdef unsigned int length
-        cdef uint16_t type
-        cdef uint32_t key
+        cdef uint16_t type = 0
+        cdef uint32_t key = 0
         cdef const char* start
         cdef Place place
         cdef Waiting packet
