@@ -96,7 +96,10 @@ cdef class Waiting:
 
     def place(self, uint16_t code):
         """Where the payload of the first such attribute is, as (start, end); None if there is none."""
-        cdef Place place = place_of(PyBytes_AS_STRING(self.datagram), PyBytes_GET_SIZE(self.datagram), code)
+        cdef Place place
+        if self.datagram is None:  # made by hand
+            return None
+        place = place_of(PyBytes_AS_STRING(self.datagram), <size_t>PyBytes_GET_SIZE(self.datagram), code)
         return (place.start, place.start + place.length) if place.found else None
 
     def plain(self, uint16_t queue, uint32_t verdict):
@@ -107,13 +110,13 @@ cdef class Waiting:
         cdef uint16_t[2] pair
         cdef uint32_t key = htonl(self.id)
         words[0] = 32
-        pair[0], pair[1] = SET_VERDICT, 1
+        pair[0], pair[1] = <uint16_t>SET_VERDICT, 1
         memcpy(&words[1], pair, 4)
         words[2] = key
         words[3] = 0
         pair[0], pair[1] = 0, htons(queue)
         memcpy(&words[4], pair, 4)
-        pair[0], pair[1] = 12, VERDICT_HDR
+        pair[0], pair[1] = 12, <uint16_t>VERDICT_HDR
         memcpy(&words[5], pair, 4)
         words[6] = htonl(verdict)
         words[7] = key
@@ -168,7 +171,7 @@ cdef class Receiver:
             PyErr_CheckSignals()
         for i in range(came):
             length = length_of(&self.many, i)
-            start = self.buffer + i * self.size
+            start = self.buffer + <size_t>i * self.size
             if length > self.size:
                 raise OSError(EMSGSIZE, f"a datagram of {length} bytes was cut to {self.size}")
             datagram = PyBytes_FromStringAndSize(start, length)
