@@ -103,8 +103,8 @@ class Connection(Generic[P]):
             timeout = self._timeout
         if timeout is None:
             return None
-        if not timeout >= 0:  # which is so of NaN, too
-            raise ValueError(f"a timeout is a number of seconds from 0 on, or None for ever, not {timeout!r}")
+        if timeout != timeout:
+            raise ValueError("a timeout is a number of seconds, or None for ever")
         return self._open().clock() + timeout
 
     def _left_for(self, running: Running[Any], deadline: float | None) -> float | None:
