@@ -16,8 +16,12 @@ def attach(pid: int, host_if: str, address: str, gateway: str, bridge: str = "br
         peer = rtnl.Link(name="eth0", mtu=1450, netns=pod_ns)
         try:  # one message: the pair made, named, moved, enslaved, and the host's end raised
             veth = host.do(rtnl.add_link(host_if, rtnl.Veth(peer=peer), master=bridge, mtu=1450, up=True))
-        except nl.Exists:
-            veth = host.do(rtnl.link(host_if))
+        except nl.Exists as exists:
+            try:
+                veth = host.do(rtnl.link(host_if))
+            except nl.NotFound:  # so it is the far end that is in the way
+                exists.hint = f"there is no {host_if}: the container has an eth0 of its own already"
+                raise exists from None
         pod.batch(
             [
                 rtnl.set_link("lo", up=True),

@@ -277,3 +277,25 @@ def test_a_dump_of_what_changes_meanwhile(conn):
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.kernel
+def test_both_families_and_what_only_one_has(conn):
+    red = conn.do(rtnl.add_link("red", "ifb", up=True)).index
+    conn.do(rtnl.add_address("10.0.0.1/24", "red"))
+    # The kernel passes over what is of IPv4 alone, so the functions refuse it.
+    record = rtnl.Address(
+        index=red,
+        prefixlen=64,
+        address=IPv6Address("2001:db8::1"),
+        flags=NODAD,
+        scope=rtnl.RT_SCOPE.HOST,
+        label="red:x",
+        broadcast=IPv4Address("10.0.0.255"),
+        family=10,
+    )
+    conn.do(nl.Request(nl.Message(rtnl.RTM_NEWADDR, nl.NLM_F_CREATE, record)))
+    (made,) = [one for one in conn.dump(rtnl.addresses(dev=red, family=10)) if str(one.ip) == "2001:db8::1"]
+    assert (made.scope, made.label, made.broadcast) == (rtnl.RT_SCOPE.UNIVERSE, None, None)
+    for family in (0, None):
+        assert {one.family for one in conn.dump(rtnl.addresses(dev=red, family=family))} == {2, 10}

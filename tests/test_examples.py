@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import netlink_codec as nl
+from iproute import ip, ip_json, needs_ip
 from namespaces import network
 from netlink_codec import conntrack as ct
 from netlink_codec import rtnl
@@ -61,6 +62,71 @@ def test_container():
         program.detach("veth0")
         with pytest.raises(nl.NotFound):
             conn.do(rtnl.link("veth0"))
+
+
+def test_a_container_that_has_an_eth0():
+    program = example("container")
+    with network(), nl.Conn(nl.NETLINK_ROUTE, timeout=10) as conn, container() as pid:
+        conn.do(rtnl.add_link("br0", "bridge", up=True))
+        with nl.Conn(nl.NETLINK_ROUTE, netns=nl.NetNS.pid(pid), timeout=10) as pod:
+            pod.do(rtnl.add_link("eth0", "ifb"))
+        with pytest.raises(nl.Exists, match=r"add link veth0: .*no veth0: the container has an eth0 of its own"):
+            program.attach(pid, "veth0", "10.0.0.2/24", "10.0.0.1")
+
+
+@needs_ip
+def test_follow_routes_that_the_kernel_removes_in_silence():
+    program = example("follow_routes")
+    fib, stop = {}, []
+    steps = (
+        "link set dev red down",
+        "link set dev red up",
+        "route add 10.1.0.0/16 via 10.0.0.2",
+        "route append 10.1.0.0/16 via 10.0.1.2",
+        "route del 10.1.0.0/16 via 10.0.0.2",
+        "-6 route del 2001:db8:7::/48 via 2001:db8:1::2",
+        "addr del 10.0.1.1/24 dev blue",
+        "link del blue",
+    )
+    with network(), nl.Conn(nl.NETLINK_ROUTE, timeout=10) as conn:
+        for number, name in enumerate(("red", "blue")):
+            conn.do(rtnl.add_link(name, "ifb"))
+            conn.do(rtnl.set_link(name, addr_gen_mode="none"))
+            conn.do(rtnl.set_link(name, up=True))
+            conn.do(rtnl.add_address(f"10.0.{number}.1/24", name))
+            conn.do(rtnl.add_address(f"2001:db8:{number}::1/64", name, flags=rtnl.IFA_F.NODAD))
+        ip(
+            "route add 10.2.0.0/16 via 10.0.0.2",
+            "route add 10.3.0.0/16 dev red src 10.0.1.1",
+            "route add 10.4.0.0/16 via 10.0.1.2",
+            "-6 route add 2001:db8:7::/48 nexthop via 2001:db8::2 nexthop via 2001:db8:1::2",
+        )
+        follower = threading.Thread(target=program.follow, args=(fib, stop))
+        follower.start()
+        try:
+            until(lambda: followed(fib) == told())
+            for step in steps:
+                ip(step)
+                wanted = told()
+                until(lambda wanted=wanted: followed(fib) == wanted)
+        finally:
+            stop.append(True)
+            ip("route add blackhole 10.9.0.0/16")  # so that it need not wait a second
+            follower.join()
+
+
+def followed(fib):
+    return sorted(
+        (str(route.dst), sorted(str(way.via) for way in route.multipath or (route,))) for route in list(fib.values())
+    )
+
+
+def told():
+    """The main table, as `ip` tells it; of two routes to one destination, the one in use."""
+    routes = {}
+    for route in [route for family in "46" for route in ip_json(f"-{family} route show table main")]:
+        routes.setdefault(route["dst"], sorted(str(way.get("gateway")) for way in route.get("nexthops", [route])))
+    return sorted(routes.items())
 
 
 def test_follow_routes():

@@ -445,6 +445,20 @@ def test_delete(conn):
     assert caught.value.errno == errno.EOPNOTSUPP
 
 
+def test_a_link_of_another_kind_is_not_replaced(conn):
+    conn.do(rtnl.add_link("v0", Veth(peer=Link(name="v1"))))
+    for info in ("bridge", Bridge(forward_delay=4), rtnl.LinkInfo(kind="bridge")):
+        with pytest.raises(nl.Exists, match=r"replace link v0: .*it exists, and is a veth, not a bridge"):
+            conn.do(rtnl.replace_link("v0", info, mtu=1400))
+    assert conn.do(rtnl.link("v0")).mtu == 1500
+    conn.do(rtnl.add_altnames("v0", "pod"))
+    with pytest.raises(nl.Exists, match="is a veth"):
+        conn.do(rtnl.replace_link("pod", "bridge"))
+    with pytest.raises(nl.Exists, match="is a link without a kind"):
+        conn.do(rtnl.replace_link("lo", "ifb"))
+    assert conn.do(rtnl.replace_link("v0", "veth", mtu=1400)).mtu == 1400
+
+
 # asyncio ---------------------------------------------------------------------------------------------------------
 
 

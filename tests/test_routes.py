@@ -236,6 +236,56 @@ def test_the_default_route_is_of_the_gateways_family(conn):
     assert the(conn, "default", family=2).via == IPv6Address("2001:db8::2")
 
 
+def test_default_routes_of_both_families(conn):
+    conn.do(rtnl.add_route("default", via="10.0.0.2"))
+    conn.do(rtnl.add_route("default", via="2001:db8::2"))
+    for family, versions in ((None, [4, 6]), (0, [4, 6]), (2, [4]), (10, [6])):
+        found = conn.collect(rtnl.routes(dst="default", table="main", family=family))
+        assert [route.dst.version for route in found] == versions
+    assert {route.family for route in conn.dump(rtnl.routes(family=0))} == {2, 10}
+    assert conn.do(rtnl.flush_routes(dst="default")) == 2
+
+
+def test_the_destination_says_the_family(conn):
+    conn.do(rtnl.add_route("2001:db8:5::/48", via="2001:db8::2"))
+    dump = rtnl.routes(dst="2001:db8:5::/48")
+    assert rtnl.Route.from_message(dump.message).family == 10
+    assert len(conn.collect(dump)) == 1
+
+
+def test_what_ipv4_passes_over(conn):
+    red = index(conn, "red")
+    record = rtnl.Route(
+        dst=IPv4Network("10.5.0.0/16"),
+        oif=red,
+        table=254,
+        type=rtnl.RTN.UNICAST,
+        scope=rtnl.RT_SCOPE.LINK,
+        expires=100,
+        pref=rtnl.ICMPV6_ROUTER_PREF.LOW,
+        src=IPv4Network("10.9.0.0/16"),
+    )
+    conn.do(nl.Request(nl.Message(rtnl.RTM_NEWROUTE, nl.NLM_F_CREATE, record)))
+    route = the(conn, "10.5.0.0/16")
+    assert (route.expires, route.cacheinfo, route.pref, route.src) == (None, None, None, None)
+
+
+def test_what_ipv6_passes_over(conn):
+    red, dst = index(conn, "red"), IPv6Network("2001:db8:5::/48")
+    record = rtnl.Route(dst=dst, oif=red, table=254, type=rtnl.RTN.UNICAST, scope=rtnl.RT_SCOPE.LINK)
+    conn.do(nl.Request(nl.Message(rtnl.RTM_NEWROUTE, nl.NLM_F_CREATE, record)))
+    assert the(conn, "2001:db8:5::/48").scope == rtnl.RT_SCOPE.UNIVERSE
+
+
+def test_a_gateway_that_names_its_interface(conn):
+    conn.do(rtnl.add_route("2001:db8:5::/48", via="fe80::9%blue"))
+    route = the(conn, "2001:db8:5::/48")
+    assert (str(route.via), route.oif) == ("fe80::9", index(conn, "blue"))
+    conn.do(rtnl.add_route("2001:db8:6::/48", nexthops=[rtnl.Hop("fe80::9%blue"), rtnl.Hop("fe80::9%red")]))
+    route = the(conn, "2001:db8:6::/48")
+    assert sorted(way.ifindex for way in route.multipath) == sorted((index(conn, "red"), index(conn, "blue")))
+
+
 def test_several_ways(conn):
     red, blue = index(conn, "red"), index(conn, "blue")
     hops = [

@@ -42,8 +42,8 @@ class Lost(_Value):
 class Sync(_Value):
     """Around the state: all that is there comes between a "begin" and the next "end", as `New`.
 
-    `lost` is how many datagrams were dropped before, as in `Lost`; 0 at the beginning of a watch. A
-    "begin" without an "end" before the next one was in vain.
+    `lost` is how many datagrams were dropped before, as in `Lost`; 0 at the beginning of a watch, and where the
+    kernel changed more than it tells. A "begin" without an "end" before the next one was in vain.
     """
 
     __slots__ = ("lost", "phase")
@@ -93,3 +93,14 @@ class Deleted(_Change[R_co]):
     def __init__(self, record: R_co, old: R_co | None = None) -> None:
         self.record = record
         self.old = old
+
+
+class Again(_Value):
+    """What a decoder makes of a message that says less than has changed: the state is told again, once all that has
+    arrived is told. `event` is what it does say, None if nothing."""
+
+    __slots__ = ("event",)
+    __match_args__ = ("event",)
+
+    def __init__(self, event: Any = None) -> None:
+        self.event = event

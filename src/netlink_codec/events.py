@@ -5,10 +5,11 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from ._core import Message, iter_messages
 from ._socket import Datagram, Socket, Wake
+from .changes import Again
 from .constants import NETLINK_ADD_MEMBERSHIP
 from .errors import Closed, Overrun, Timeout
 from .lookups import Filling
@@ -23,6 +24,8 @@ E_co = TypeVar("E_co", covariant=True)
 # While the state is told, so many datagrams are read ahead at once, and in all.
 _BURST = 16
 _MOST_AHEAD = 16_384
+# The state is told again, where that is due, when nothing more has arrived, or after so many datagrams.
+_MOST_BEFORE = 1024
 # A thread looks again so often, in seconds, whether another has received what it waits for.
 _HEARTBEAT = 1.0
 
@@ -57,6 +60,7 @@ class Listener(Generic[E_co]):
         self._group = 0
         self._lost: int | None = None
         self._held: int | None = None  # of what came before a loss; None if there is none to be told
+        self._again = 0  # the state is due after so many datagrams, if more come; 0 if it is not due
         self._socket = listen(pool, watch)
         if watch.resync:
             from .resync import Resync  # which most watches do without
@@ -102,11 +106,19 @@ class Listener(Generic[E_co]):
             self._read_ahead(socket, sync)
             if sync.under_way:
                 return sync.step(self._queue)
-        if not self._arrived and not self._receive(socket):
-            return False
+        if self._again == 1 or not (self._arrived or self._receive(socket)):
+            return self._begin_again()
         if self._arrived:
+            self._again -= self._again > 0
             self._tell(self._arrived.popleft())
         return True
+
+    def _begin_again(self) -> bool:
+        """Tell the state again, if it is due."""
+        due, self._again = self._again, 0
+        if due and self._sync is not None:
+            self._sync.begin(0)
+        return due > 0
 
     def _read_ahead(self, socket: Socket, sync: "Resync") -> None:
         for _ in range(_BURST):
@@ -120,6 +132,7 @@ class Listener(Generic[E_co]):
         if isinstance(arrived, Lost):
             self._queue.append(arrived)
             if self._sync is not None:
+                self._again = 0
                 self._sync.begin(arrived.count)
         else:
             self._decode(iter_messages(arrived.data), arrived.group)
@@ -157,7 +170,9 @@ class Listener(Generic[E_co]):
         known = None if self._sync is None else self._sync.known
         for message in messages:
             try:
-                event = self._decoder(message, group)
+                event: Any = self._decoder(message, group)
+                if isinstance(event, Again):
+                    event, self._again = event.event, self._again or _MOST_BEFORE
                 if known is not None and event is not None:
                     event = known.tell(event)
             except BaseException:

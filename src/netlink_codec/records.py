@@ -97,7 +97,7 @@ class OpenEnum(IntEnum):
     """Numbers with names, and room for those that have none yet.
 
     `Scope(77)` is a Scope, called "77", and equal to 77. `Scope.of` takes what a person would
-    write: a member, a number, or the word in lower case. Members whose word is
+    write: a member, a number, or the word, in upper or lower case. Members whose word is
     another than their name in lower case are listed in `words`.
     """
 
@@ -125,8 +125,11 @@ class OpenEnum(IntEnum):
         """The member for a number or a word; ValueError if there is no such word."""
         if isinstance(value, int):
             return cls(value)
+        if not isinstance(value, str):
+            raise TypeError(f"{cls.__name__}: a member, a number or a word, not {value!r}")
+        word = value.casefold()
         for member in cls:
-            if member.word == value:
+            if member.word.casefold() == word:
                 return member
         if value.isdecimal():
             return cls(int(value))

@@ -145,14 +145,14 @@ class Resync:
                 while self.unfilled is not None:
                     yield None
             for dump in self._dumps:
-                try:
-                    filled = filling.filled(dump)
-                except NetlinkError as error:
-                    if error.errno in dump.tolerated:
-                        continue
-                    raise
                 for _ in range(1 + _RETRIES):
                     found: list[Any] = []
+                    try:
+                        filled = filling.filled(dump)
+                    except NetlinkError as error:
+                        if error.errno in dump.tolerated:
+                            break
+                        raise
                     if (yield from self._dump(filled, dump, found)):
                         break
                 else:

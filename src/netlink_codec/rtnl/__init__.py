@@ -4,6 +4,7 @@ from .address import IFA as IFA
 from .address import IFA_F as IFA_F
 from .address import Address as Address
 from .address import AddressLifetime as AddressLifetime
+from .addresses import AddressSettings as AddressSettings
 from .addresses import add_address as add_address
 from .addresses import addresses as addresses
 from .addresses import delete_address as delete_address
@@ -116,6 +117,8 @@ from .linkenums import IFLA_EVENT as IFLA_EVENT
 from .linkenums import RTEXT_FILTER as RTEXT_FILTER
 from .linkenums import XDP_ATTACHED as XDP_ATTACHED
 from .linkenums import XDP_FLAGS as XDP_FLAGS
+from .links import LinkSettings as LinkSettings
+from .links import NewLinkSettings as NewLinkSettings
 from .links import add_altnames as add_altnames
 from .links import add_link as add_link
 from .links import delete_altnames as delete_altnames
@@ -136,6 +139,7 @@ from .route import NextHop as NextHop
 from .route import Route as Route
 from .route import RouteCache as RouteCache
 from .routes import Hop as Hop
+from .routes import RouteSettings as RouteSettings
 from .routes import add_route as add_route
 from .routes import append_route as append_route
 from .routes import change_route as change_route
@@ -144,6 +148,8 @@ from .routes import flush_routes as flush_routes
 from .routes import mpls_routes as mpls_routes
 from .routes import replace_route as replace_route
 from .routes import routes as routes
+from .spelling import Destination as Destination
+from .spelling import Dev as Dev
 from .stats import IFLA_STATS as IFLA_STATS
 from .stats import STATS as STATS
 from .stats import IfStats as IfStats

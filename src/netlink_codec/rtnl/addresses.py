@@ -10,10 +10,25 @@ from ..constants import NLM_F_CREATE, NLM_F_DUMP, NLM_F_ECHO, NLM_F_EXCL, NLM_F_
 from ..records import IPAddress, reader
 from ..requests import Dump, Procedure, Request
 from .address import IFA_F, Address, AddressLifetime
-from .constants import RTM_DELADDR, RTM_GETADDR, RTM_NEWADDR
+from .constants import AF_INET, RTM_DELADDR, RTM_GETADDR, RTM_NEWADDR
 from .enums import IFAPROT, RT_SCOPE
 from .filters import INTERNET, Filtered, given
-from .spelling import Dev, IPInterface, called, device, interface, resolved, word
+from .spelling import (
+    Dev,
+    IPInterface,
+    alike,
+    asked_family,
+    called,
+    device,
+    family_of,
+    interface,
+    only,
+    resolved,
+    word,
+)
+from .spelling import (
+    address as address_of,
+)
 
 GONE = (errno.EADDRNOTAVAIL, errno.ENODEV)
 
@@ -24,6 +39,7 @@ class AddressSettings(TypedDict, total=False):
     peer: str | IPAddress | IPInterface | None
     """The address of the other end of a point-to-point link; the prefix length is its own."""
     broadcast: str | IPv4Address | None
+    """IPv4."""
     label: str | None
     """IPv4: the name of the interface, or that, a colon, and more."""
     scope: int | str | None
@@ -51,6 +67,7 @@ def addresses(
 
     `dev` and `family` are for the kernel to look at, so that it sends no others.
     """
+    family = asked_family(family)
     where = given(scope=None if scope is None else word(RT_SCOPE, scope), label=label)
     where["family"] = INTERNET if family is None else family
     asked = Address(family=family or 0)
@@ -103,7 +120,12 @@ def delete_address(
     Without a prefix length, an IPv4 address goes whatever its prefix is; of IPv6, it is that of a single one.
     """
     if isinstance(address, Address):
+        if peer is not None:
+            raise TypeError("delete_address: a record says itself what its peer is")
         text = str(address.interface)
+        if address.ip is None:
+            raise ValueError(f"delete_address: {address!r} has no address")
+        alike(str(address.ip), family_of(address.ip), address=address.address)
         dev = address.index if dev is None else dev
         record = Address(prefixlen=address.prefixlen, local=address.ip, address=address.address)
     else:
@@ -134,8 +156,10 @@ def flush_addresses(
 ) -> Procedure[int]:
     """Take all addresses from an interface, or those that are so; returns how many there were."""
 
+    dump = addresses(dev=dev, family=family, scope=scope, label=label)
+
     def steps() -> Generator[Any, Any, int]:
-        found: list[Address] = yield addresses(dev=dev, family=family, scope=scope, label=label)
+        found: list[Address] = yield dump
         # With the first address of a network, the kernel may take the others.
         yield [delete_address(one, missing_ok=True) for one in found]
         return len(found)
@@ -150,6 +174,7 @@ def _other_end(
     if peer is None:
         return ip, length
     other, others_length = interface(peer)
+    alike(str(ip), family_of(ip), peer=other)
     return other, length if others_length is None else others_length
 
 
@@ -186,6 +211,10 @@ def _made(
 ) -> Address:
     ip, length = interface(address)
     other, length = _other_end(ip, length, peer)
+    across = None if broadcast is None else address_of(broadcast)
+    alike(str(ip), family_of(ip), broadcast=across)
+    if ip.version == 6:
+        only(AF_INET, str(ip), broadcast=broadcast, label=label, scope=scope)
     lifetime = None
     if valid is not None or preferred is not None:
         lifetime = AddressLifetime(valid=valid, preferred=valid if preferred is None else preferred)
@@ -196,7 +225,7 @@ def _made(
         scope=RT_SCOPE.UNIVERSE if scope is None else word(RT_SCOPE, scope),
         local=ip,
         address=other,
-        broadcast=None if broadcast is None else IPv4Address(broadcast),
+        broadcast=across if isinstance(across, IPv4Address) else None,
         label=label,
         flags=IFA_F(0) if flags is None else flags,
         cacheinfo=lifetime,

@@ -10,6 +10,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from .._core import Message
 from ..constants import NLM_F_CREATE, NLM_F_DUMP, NLM_F_ECHO, NLM_F_EXCL
+from ..errors import Exists
 from ..netns import NetNS
 from ..records import reader
 from ..requests import Device, Dump, Namespace, Procedure, Request
@@ -29,12 +30,9 @@ from .inet import IN6_ADDR_GEN_MODE, Inet6, LinkAfSpec
 from .info import LinkData, LinkInfo, PortData
 from .link import Link, PropList, Xdp
 from .linkenums import IF_LINK_MODE, IF_OPER, IFF, RTEXT_FILTER
-from .spelling import called, device, resolved
+from .spelling import Dev, called, device, resolved
 
 T = TypeVar("T")
-
-Dev = int | str | Link
-"""A link: its index, one of its names, or itself."""
 
 IFNAMSIZ = 16
 
@@ -242,7 +240,11 @@ def replace_link(
 def replace_link(
     name: str, info: LinkData | LinkInfo | str, *, netns: NetNS | str | None = None, **settings: Unpack[NewLinkSettings]
 ) -> Procedure[Link] | Request[None]:
-    """Make a link, or change that which has the name. Of some kinds, the kernel does not change what they add."""
+    """Make a link, or change that which has the name. Of some kinds, the kernel does not change what they add.
+
+    If it is of another kind, that is `Exists`, and nothing is changed. (With `netns`, nobody looks: the kernel
+    refuses what another kind would add, but changes the rest.)
+    """
     return _make("replace", NLM_F_CREATE, name, info, False, netns, settings)
 
 
@@ -266,7 +268,14 @@ def _make(
         errno.EEXIST,
     )
 
+    replaces = not flags & NLM_F_EXCL
+    kind = record.info.kind if record.info is not None else None
+
     def steps() -> Generator[Any, Any, Link]:
+        if replaces and kind is not None:
+            there: Link | None = yield link(name).tolerate(errno.ENODEV)
+            if there is not None and there.kind != kind:
+                raise _of_another_kind(asked, there, kind)
         made: Link | None = yield asked
         # Some kinds are not echoed, nor is any before Linux 6.2; and the echo comes before it has its master.
         if made is None or settings.get("master") is not None:
@@ -275,6 +284,12 @@ def _make(
         return made
 
     return Procedure(steps, doing=doing)
+
+
+def _of_another_kind(request: Request[Any], there: Link, kind: str) -> Exists:
+    error = Exists(errno.EEXIST, f"it exists, and is a {there.kind or 'link without a kind'}, not a {kind}")
+    error.request = request
+    return error
 
 
 # Changing ------------------------------------------------------------------------------------------------------------
@@ -404,6 +419,8 @@ def _info(info: LinkData | PortData | LinkInfo | str) -> LinkInfo:
         return info
     if isinstance(info, str):
         return LinkInfo(kind=info)
+    if not isinstance(info, LinkData | PortData):
+        raise TypeError(f"what a kind adds is a LinkData, a PortData, a LinkInfo or the name of the kind, not {info!r}")
     return LinkInfo(slave_data=info) if isinstance(info, PortData) else LinkInfo(data=info)
 
 

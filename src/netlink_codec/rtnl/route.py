@@ -108,6 +108,8 @@ def _via(data: bytes) -> IPAddress | str:
 def _rtvia(address: IPAddress | str) -> bytes:
     if isinstance(address, str):
         return AF_PACKET.to_bytes(2, byteorder) + bytes.fromhex(address.replace(":", ""))
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
+        raise ValueError(f"{address} has a scope, which is no part of its bytes")
     return (AF_INET if address.version == 4 else AF_INET6).to_bytes(2, byteorder) + address.packed
 
 
@@ -275,10 +277,11 @@ class Route(Record, family="family"):
         Of IPv6, there may be one to each interface where there is no gateway, as fe80::/64:
         the interface is part of it then, and otherwise None.
 
-        Three things escape it; `message_flags` help to tell. An IPv4 route that was appended
-        has the identity of the one before it, which is the one in use. When one of several
-        ways of an IPv6 route is deleted, the event has the identity of the route, and that
-        way alone. And an IPv6 route with a gateway and one without may replace each other.
+        Three things escape it; `message_flags` help to tell, and a watch with `initial` or `track`
+        sees to them. An IPv4 route that was appended has the identity of the one before it,
+        which is the one in use. When one of several ways of an IPv6 route is deleted, the event
+        has the identity of the route, and that way alone. And an IPv6 route with a gateway and
+        one without may replace each other.
         """
         direct = self.family == AF_INET6 and self.gateway is None and self.multipath is None
         oif = self.oif if direct else None

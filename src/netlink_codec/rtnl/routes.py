@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable, Generator, Sequence
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from .._core import Message
@@ -13,10 +14,28 @@ from .encap import Encap
 from .enums import ICMPV6_ROUTER_PREF, RT_SCOPE, RT_TABLE, RTM_F, RTN, RTNH_F, RTPROT
 from .filters import INTERNET, Filtered, given
 from .route import Metrics, MplsRoute, NextHop, Route
-from .spelling import Dev, address, called, device, family_of, network, resolved, word
+from .spelling import (
+    FAMILIES,
+    Destination,
+    Dev,
+    address,
+    alike,
+    asked_family,
+    called,
+    device,
+    family_of,
+    gateway,
+    network,
+    only,
+    resolved,
+    word,
+)
 from .spelling import table as table_of
 
 GONE = (errno.ESRCH, errno.ENODEV)
+
+# <linux/rtnetlink.h>: families of multicast routes.
+RTNL_FAMILY_IPMR, RTNL_FAMILY_IP6MR = 128, 129
 
 
 class Hop(NamedTuple):
@@ -35,7 +54,7 @@ class RouteSettings(TypedDict, total=False):
     """What a route may be given, in the words of `ip route`. None is as if nothing were said."""
 
     via: str | IPAddress | None
-    """The gateway; an IPv6 one of an IPv4 route, if you like."""
+    """The gateway; an IPv6 one of an IPv4 route, if you like. "fe80::1%lan0" says `dev` too."""
     dev: Dev | None
     nexthops: Sequence[Hop]
     """Several ways, in the place of `via` and `dev`."""
@@ -68,11 +87,7 @@ class RouteSettings(TypedDict, total=False):
     expires: int | None
     """IPv6: seconds until it goes."""
     family: int | None
-    """For "default", where no gateway tells it; AF_INET if you say nothing."""
-
-
-Destination = str | IPAddress | IPNetwork
-"""A network, a single address, or "default"."""
+    """For "default", where no address tells it; AF_INET if you say nothing."""
 
 
 def routes(
@@ -91,6 +106,13 @@ def routes(
     out, as are, unless it is asked for, families other than IPv4 and IPv6; MPLS has
     `mpls_routes`. A table that is not there is empty.
     """
+    to = None if dst is None else network(dst)
+    family = asked_family(family, RTNL_FAMILY_IPMR, RTNL_FAMILY_IP6MR)
+    if to is not None:
+        if family is not None:
+            alike(f"the family {family}", _internet(family), dst=to)
+        else:
+            family = family_of(to)
     where = given(
         table=None if table is None else table_of(table),
         proto=None if proto is None else word(RTPROT, proto),
@@ -98,8 +120,10 @@ def routes(
     )
     asked = Route(family=family or 0, **where)
     where["family"] = INTERNET if family is None else family
-    if dst is not None:
-        where["dst"] = network(dst) or _default(family)
+    if to is not None:
+        where["dst"] = to
+    elif dst is not None:
+        where["dst"] = frozenset(map(_default, FAMILIES)) if family is None else _default(_internet(family))
     where["flags"] = Without(RTM_F.CLONED)
     message, late = resolved(
         lambda index: Message(RTM_GETROUTE, NLM_F_DUMP, asked if index is None else asked.replace(oif=index)),
@@ -130,17 +154,23 @@ def leaving(decode: Callable[[Message], Route | None], index: int | None) -> Cal
 
     def those(message: Message) -> Route | None:
         route = decode(message)
-        if route is None or route.oif == index:
-            return route
-        return route if any(hop.ifindex == index for hop in route.multipath or ()) else None
+        return route if route is not None and leaves(route, index) else None
 
     return those
 
 
-def _default(family: int | None) -> IPNetwork:
-    whole = network("::/0" if family == AF_INET6 else "0.0.0.0/0")
-    assert whole is not None
-    return whole
+def leaves(route: Route, index: int) -> bool:
+    """Whether it leaves by an interface, or one of its ways does."""
+    return route.oif == index or any(hop.ifindex == index for hop in route.multipath or ())
+
+
+def _default(family: int) -> IPNetwork:
+    return IPv6Network("::/0") if family == AF_INET6 else IPv4Network("0.0.0.0/0")
+
+
+def _internet(family: int) -> int:
+    """What the addresses are, of the routes of a family."""
+    return {RTNL_FAMILY_IPMR: AF_INET, RTNL_FAMILY_IP6MR: AF_INET6}.get(family, family)
 
 
 def add_route(dst: Destination, *, exist_ok: bool = False, **settings: Unpack[RouteSettings]) -> Request[None]:
@@ -170,6 +200,9 @@ def delete_route(
     """Delete the first route of which all this is true, or, given a record, the one that this speaks of."""
     devs: list[int | Device | None] = []
     if isinstance(dst, Route):
+        if settings:
+            raise TypeError(f"delete_route: a record says all, and here is {', '.join(settings)} beside it")
+        _check(dst)
         record = _that(dst)
         doing = f"delete route {dst.dst}"
     else:
@@ -190,8 +223,10 @@ def flush_routes(
 ) -> Procedure[int]:
     """Delete all routes of a table, or those of which all this is true; returns how many there were."""
 
+    dump = routes(table=table, family=family, dst=dst, oif=oif, proto=proto, type=type)
+
     def steps() -> Generator[Any, Any, int]:
-        found: list[Route] = yield routes(table=table, family=family, dst=dst, oif=oif, proto=proto, type=type)
+        found: list[Route] = yield dump
         yield [delete_route(route, missing_ok=True) for route in found]
         return len(found)
 
@@ -289,12 +324,23 @@ def _made(
     family: int | None = None,
 ) -> "tuple[Route, list[int | Device | None]]":
     """The record, but for interfaces, and these."""
-    gateway = None if via is None else address(via)
+    what = f"the route to {dst}"
     to = network(dst)
-    if to is not None:
-        family = family_of(to)
-    elif family is None:
-        family = AF_INET if gateway is None else family_of(gateway)
+    source = None if from_ is None else network(from_)
+    prefsrc = None if src is None else address(src)
+    way, dev = (None, dev) if via is None else gateway(via, dev)
+    if isinstance(nexthops, Hop) or not isinstance(nexthops, Sequence):
+        raise TypeError(f"nexthops are a sequence of Hop, not {nexthops!r}")
+    ways = [_hop(hop) for hop in nexthops]
+    family = _family(asked_family(family), what, to or source or prefsrc, [way, *[via for via, _ in ways]])
+    alike(what, family, dst=to, from_=source, src=prefsrc)
+    if family == AF_INET:
+        only(AF_INET6, what, from_=from_, pref=pref, expires=expires)
+    else:
+        only(AF_INET, what, scope=scope)
+        alike(what, family, via=way)
+        for hop_via, _ in ways:
+            alike(what, family, via=hop_via)
     # Deleting, what is not said may be anything.
     kind = word(RTN, (RTN.UNSPEC if deleting else RTN.UNICAST) if type is None else type)
     maker = word(RTPROT, (RTPROT.UNSPEC if deleting else RTPROT.STATIC) if proto is None else proto)
@@ -313,20 +359,43 @@ def _made(
         type=kind,
         flags=RTM_F.ONLINK if onlink else RTM_F(0),
         dst=to or _default(family),
-        src=None if from_ is None else network(from_),
+        src=source,
         metric=metric,
-        prefsrc=None if src is None else address(src),
+        prefsrc=prefsrc,
         metrics=metrics,
-        multipath=tuple(_way(hop, family) for hop in nexthops) or None,
+        multipath=tuple(_way(hop, via, family) for hop, (via, _) in zip(nexthops, ways, strict=True)) or None,
         table=RT_TABLE.MAIN if table is None else table_of(table),
         pref=None if pref is None else word(ICMPV6_ROUTER_PREF, pref),
         encap=encap,
         expires=expires,
         nh_id=nhid,
-        **_gateway(gateway, family),
+        **_gateway(way, family),
     )
-    devs = [dev, *[hop.dev for hop in nexthops]]
+    devs = [dev, *[dev for _, dev in ways]]
     return record, [None if one is None else device(one) for one in devs]
+
+
+def _family(family: int | None, what: str, address: IPAddress | IPNetwork | None, ways: list[IPAddress | None]) -> int:
+    """The family of a route: what is said, or that of its addresses; where there are only gateways, IPv4 if one is."""
+    if address is not None:
+        if family is not None:
+            alike(f"{what} of the family {family}", family, address=address)
+        return family_of(address)
+    if family is not None:
+        return family
+    families = {family_of(via) for via in ways if via is not None}
+    return AF_INET6 if families == {AF_INET6} else AF_INET
+
+
+def _check(route: Route) -> None:
+    """That the addresses of a record are of one family."""
+    what = f"the route to {route.dst}"
+    if route.family in FAMILIES:
+        alike(what, route.family, dst=route.dst, from_=route.src, src=route.prefsrc)
+        ways: list[Route | NextHop] = [route, *(route.multipath or ())]
+        for way in ways:
+            # RTA_GATEWAY is of the route's family, RTA_VIA of the other, which only IPv4 has.
+            alike(what, route.family, via=way.gateway if route.family == AF_INET else way.via)
 
 
 def _scope(kind: RTN, direct: bool) -> RT_SCOPE:
@@ -338,19 +407,26 @@ def _scope(kind: RTN, direct: bool) -> RT_SCOPE:
     return RT_SCOPE.UNIVERSE
 
 
-def _gateway(gateway: IPAddress | None, family: int) -> dict[str, Any]:
+def _gateway(via: IPAddress | None, family: int) -> dict[str, Any]:
     """In RTA_GATEWAY, or, of another family than the route's, in RTA_VIA."""
-    if gateway is None:
+    if via is None:
         return {}
-    return {"gateway" if family_of(gateway) == family else "rta_via": gateway}
+    return {"gateway" if family_of(via) == family else "rta_via": via}
 
 
-def _way(hop: Hop, family: int) -> NextHop:
+def _hop(hop: Hop) -> tuple[IPAddress | None, Dev | None]:
+    """The gateway of a way, and its interface."""
+    if not isinstance(hop, Hop):
+        raise TypeError(f"nexthops are a sequence of Hop, of which {hop!r} is none")
+    return (None, hop.dev) if hop.via is None else gateway(hop.via, hop.dev)
+
+
+def _way(hop: Hop, via: IPAddress | None, family: int) -> NextHop:
     if not 1 <= hop.weight <= 256:
         raise ValueError(f"a weight is 1 to 256, not {hop.weight}")
     return NextHop(
         flags=RTNH_F.ONLINK if hop.onlink else RTNH_F(0),
         hops=hop.weight - 1,
         encap=hop.encap,
-        **_gateway(None if hop.via is None else address(hop.via), family),
+        **_gateway(via, family),
     )
