@@ -19,8 +19,7 @@ def scrape() -> Iterator[str]:
                 names = {link.index: link.name for link in conn.collect(rtnl.links())}
             for row in rows:
                 counters, name = row.link, names.get(row.index, str(row.index))
-                if counters is not None:
-                    yield f'rx_bytes{{if="{name}"}} {counters.rx_bytes}\ntx_bytes{{if="{name}"}} {counters.tx_bytes}'
+                yield f'rx_bytes{{if="{name}"}} {counters.rx_bytes}\ntx_bytes{{if="{name}"}} {counters.tx_bytes}'
             time.sleep(1.0)
 
 

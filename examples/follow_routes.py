@@ -19,7 +19,7 @@ def follow(fib: Table, stop: list[bool]) -> None:
                     pass  # a Sync follows: the state comes again
                 case nl.Sync("begin"):
                     seen.clear()
-                case nl.Sync("end"):
+                case nl.Sync():  # "end"
                     for key in fib.keys() - seen:
                         del fib[key]  # routes that vanished while we were deaf
                 case nl.New(route) | nl.Changed(route):
