@@ -217,7 +217,9 @@ def test_a_handler_that_raises_at_300_random_points(monkeypatch):
         gc.collect()  # an exception may hold what it passed through
         assert descriptors() <= warm
         # A connection that was struck before `with` had it says so, as it should.
-        assert [error for error in storm.swallowed if "Interrupted" not in error and "unclosed <Conn" not in error] == []
+        assert [
+            error for error in storm.swallowed if "Interrupted" not in error and "unclosed <Conn" not in error
+        ] == []
         watch.close()
         conn.close()
     del watch, conn
