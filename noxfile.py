@@ -79,6 +79,10 @@ def install(session: nox.Session, *groups: str, **switches: str) -> None:
     session.install(".", env=switches)
 
 
+# Files of tests side by side; more than a few at once would have too little of the machine each.
+SIDE_BY_SIDE = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
+
+
 def run_tests(session: nox.Session, *runner: str, exhaustive: bool = False, **environment: str) -> None:
     """The suite; where a network namespace can be made, none of it may be skipped for want of one."""
     flags = "-n" if os.geteuid() == 0 else "-Urn"
@@ -121,7 +125,7 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The suite; the exhaustive tests with the newest Python."""
     install(session, "test")
-    run_tests(session, "pytest", exhaustive=session.name == f"tests-{NEWEST}")
+    run_tests(session, "pytest", *SIDE_BY_SIDE, exhaustive=session.name == f"tests-{NEWEST}")
 
 
 for version, path in PYTHONS.items():
@@ -144,6 +148,8 @@ def sanitize(session: nox.Session) -> None:
     run_tests(
         session,
         "pytest",
+        *SIDE_BY_SIDE,
+        CODEC_EXAMPLES="60",
         LD_PRELOAD=" ".join(runtimes),
         # Python's own allocator would hide what is past the end of a block.
         PYTHONMALLOC="malloc",
@@ -159,7 +165,7 @@ def coverage(session: nox.Session) -> None:
     session.install("coverage>=7.10", "cython>=3.1")
     install(session, "test", TRACE="1")
     session.run("coverage", "erase")
-    run_tests(session, "coverage", "run", "-m", "pytest")
+    run_tests(session, "coverage", "run", "-m", "pytest", CODEC_EXAMPLES="30")
     session.run("coverage", "combine", "--quiet")
     # By name: Cython's plugin knows an included file only after the one that includes it.
     plain = [path for path in output("git", "ls-files", "src", "tests").splitlines() if path.endswith(".py")]
