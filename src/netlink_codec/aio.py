@@ -12,7 +12,7 @@ from ._socket import Socket
 from .aiopool import AsyncPool
 from .aioreplies import AsyncReplies, AsyncResults, AsyncUnfolded, Closes, LateResults
 from .atonce import AtOnce
-from .conn import Connection
+from .connection import Connection
 from .errors import DumpInterrupted, NetlinkError, NotFound, Overrun, Timeout
 from .events import Listener
 from .exchange import Reply

@@ -10,7 +10,7 @@ from . import log
 from ._core import Message
 from ._socket import Socket, Wake
 from .acks import Acknowledgement, error_of
-from .conn import _trace
+from .connection import held, trace_for
 from .constants import NETLINK_NETFILTER, NLMSG_HDRLEN
 from .errors import Closed, NetlinkError, Overrun, Timeout
 from .pool import Pool
@@ -49,14 +49,8 @@ class Source(Generic[P, T]):
         self.lost = 0
         """How many datagrams did not fit into the receive buffer."""
         self._packets: deque[T] = deque()
-        namespace = None
-        if netns is not None:
-            from .netns import NetNS, as_netns
-
-            # A descriptor of its own: the caller may close theirs.
-            namespace = NetNS.fd(as_netns(netns).fileno())
-        self._trace = _trace(NETLINK_NETFILTER, debug)
-        self._pool = self._pool_type(NETLINK_NETFILTER, netns=namespace, trace=self._trace)
+        self._trace = trace_for(NETLINK_NETFILTER, debug)
+        self._pool = self._pool_type(NETLINK_NETFILTER, netns=held(netns), trace=self._trace)
         try:
             self._socket = self._pool.open(wake=Wake(self._pool.wake))
             if rcvbuf is not None:

@@ -331,6 +331,9 @@ class Watch(Generic[T_co]):
     `identity` maps a record to what makes it the same thing; by default its class and its
     `identity`.
 
+    Where a message says that more happened than it tells, `decode` may return `changes.Again(event)`: the event,
+    if any, is told, and the state comes again.
+
     `receive_buffer` is how many bytes of events may wait in the kernel (SO_RCVBUFFORCE, or as
     many as net.core.rmem_max allows); None leaves it at net.core.rmem_default.
     """
