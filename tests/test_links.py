@@ -475,3 +475,11 @@ def test_asyncio():
 
     with network():
         asyncio.run(main())
+
+
+def test_how_addresses_are_made_is_set_once_the_link_is_there(conn):
+    made = conn.do(rtnl.add_link("i0", "ifb", addr_gen_mode="none"))
+    assert made.name == "i0"
+    assert made.inet6.addr_gen_mode is rtnl.IN6_ADDR_GEN_MODE.NONE
+    with pytest.raises(TypeError, match="addr_gen_mode is for set_link"):
+        rtnl.add_link("i1", "ifb", netns="blue", addr_gen_mode="none")

@@ -136,7 +136,7 @@ class Overrun(NetlinkError):
 
 
 class BatchError(ExceptionGroup[NetlinkError]):
-    """Some requests of a batch failed; the others were carried out.
+    """Some requests of a batch failed; the others were carried out. Of a transaction, nothing was.
 
     `results` has one entry a request, in order: its result, or the error that is
     in the group too.

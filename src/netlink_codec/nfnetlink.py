@@ -1,18 +1,28 @@
 """What all of netfilter shares: message types, groups and address families of <linux/netfilter/nfnetlink.h>."""
 
+from .records import OpenEnum
+
 NFNL_SUBSYS_CTNETLINK = 1
 NFNL_SUBSYS_CTNETLINK_EXP = 2
 NFNL_SUBSYS_QUEUE = 3
 NFNL_SUBSYS_ULOG = 4
 NFNL_SUBSYS_NFTABLES = 10
 
-NFPROTO_UNSPEC = 0
-NFPROTO_INET = 1
-NFPROTO_IPV4 = 2
-NFPROTO_ARP = 3
-NFPROTO_NETDEV = 5
-NFPROTO_BRIDGE = 7
-NFPROTO_IPV6 = 10
+
+class NFPROTO(OpenEnum):
+    """A family: nfgen_family of a message, and what a table is for; in the words of nft."""
+
+    UNSPEC = 0
+    INET = 1
+    IPV4 = 2
+    ARP = 3
+    NETDEV = 5
+    BRIDGE = 7
+    IPV6 = 10
+
+    @classmethod
+    def words(cls) -> dict[str, str]:
+        return {"IPV4": "ip", "IPV6": "ip6"}
 
 
 class NFNLGRP:

@@ -3,11 +3,10 @@
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
+from ..nfnetlink import NFPROTO
 from ..records import IPAddress
 from .enums import CTA_FILTER_F, IPPROTO
 from .flow import Addresses, Flow, Protocol, Tuple
-
-AF_INET, AF_INET6 = 2, 10
 
 Address = str | IPAddress
 """An address as a person writes it."""
@@ -79,7 +78,7 @@ def family_of(direction: Tuple | None) -> int:
     address = None if direction is None else direction.src or direction.dst
     if address is None:
         raise ValueError("a family is needed, since there is no address")
-    return AF_INET if isinstance(address, IPv4Address) else AF_INET6
+    return NFPROTO.IPV4 if isinstance(address, IPv4Address) else NFPROTO.IPV6
 
 
 def named(flow: Flow | Tuple, zone: int | None, *, reply: bool = False) -> Flow:

@@ -3,6 +3,7 @@
 from enum import IntFlag
 
 from ..nfnetlink import NFNL_SUBSYS_NFTABLES, message_type
+from ..nfnetlink import NFPROTO as NFPROTO
 from ..records import OpenEnum
 
 
@@ -17,22 +18,6 @@ class MSG:
     ) = (message_type(NFNL_SUBSYS_NFTABLES, number) for number in range(34))  # fmt: skip
     BATCH_BEGIN = 16
     BATCH_END = 17
-
-
-class NFPROTO(OpenEnum):
-    """What a table is for."""
-
-    UNSPEC = 0
-    INET = 1
-    IPV4 = 2
-    ARP = 3
-    NETDEV = 5
-    BRIDGE = 7
-    IPV6 = 10
-
-    @classmethod
-    def words(cls) -> dict[str, str]:
-        return {"IPV4": "ip", "IPV6": "ip6"}
 
 
 class VERDICT(OpenEnum):

@@ -257,7 +257,11 @@ def _make(
     netns: NetNS | str | None,
     settings: NewLinkSettings,
 ) -> Procedure[Link] | Request[None]:
-    fields, late = _fields(settings, netns)
+    # What IPv6 keeps of a link is not there before the link is.
+    mode = settings.get("addr_gen_mode")
+    if mode is not None and netns is not None:
+        raise TypeError(f"{verb} link {name}: addr_gen_mode is for set_link, in the namespace where the link is then")
+    fields, late = _fields({**settings, "addr_gen_mode": None}, netns)
     record = Link(name=name, info=_info(info), **fields)
     doing = f"{verb} link {name}"
     if netns is not None:
@@ -277,8 +281,10 @@ def _make(
             if there is not None and there.kind != kind:
                 raise _of_another_kind(asked, there, kind)
         made: Link | None = yield asked
+        if mode is not None:
+            yield set_link(name if made is None else made, addr_gen_mode=mode)
         # Some kinds are not echoed, nor is any before Linux 6.2; and the echo comes before it has its master.
-        if made is None or settings.get("master") is not None:
+        if made is None or mode is not None or settings.get("master") is not None:
             made = yield link(name if made is None else made)
         assert made is not None
         return made
