@@ -119,7 +119,12 @@ def types(session: nox.Session) -> None:
     install(session, "lint")
     session.run("mypy")
     session.run("pyright")
-    session.run("python", "-m", "mypy.stubtest", *(f"netlink_codec.{name}" for name in EXTENSIONS))
+    if NEWEST == "3.11":
+        session.log(
+            "stubtest is for later versions: here no class has the __buffer__ that the stubs promise to checkers"
+        )
+    else:
+        session.run("python", "-m", "mypy.stubtest", *(f"netlink_codec.{name}" for name in EXTENSIONS))
 
 
 def tests(session: nox.Session) -> None:
