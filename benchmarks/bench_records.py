@@ -16,7 +16,8 @@ def works(request):
 
 READS = [
     pytest.param(name, read, id=f"{name}-{read}")
-    for name, reading in records.READINGS.items()
+    for name, (reading, count) in records.READINGS.items()
+    if count <= 10_000
     for read in range(len(reading.reads))
 ]
 

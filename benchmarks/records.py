@@ -9,9 +9,9 @@ from ipaddress import IPv4Address, IPv4Network
 import namespaces
 import netlink_codec as nl
 from benchmarks import networks
-from benchmarks.conversation import ADDRESSES, LINKS, ROUTES, Floor, Network, Work
+from benchmarks.conversation import ADDRESSES, FLOWS, LINKS, ROUTES, RULES, Floor, Network, Work
 from benchmarks.workloads import Call
-from netlink_codec import rtnl
+from netlink_codec import conntrack, nft, rtnl
 from netlink_codec.records import Record
 
 Dump = nl.Dump[Record]
@@ -65,6 +65,25 @@ def counters(records):
     return count, received, sent, dropped
 
 
+def rules(records):
+    count = 0
+    for rule in records:
+        table = rule.table
+        handle = rule.handle
+        count += 1
+    return count, table, handle
+
+
+def flows(records):
+    count = 0
+    for flow in records:
+        there = flow.orig
+        target = there.dst
+        port = there.dport
+        count += 1
+    return count, target, port
+
+
 def everything(records):
     count = 0
     for record in records:
@@ -87,47 +106,60 @@ class Reading:
     reads: tuple[tuple[str, Loop, Callable[[int], set[tuple[object, ...]]] | None, float], ...]
 
 
+def _networks(count: int) -> set[tuple[object, ...]]:
+    return {(IPv4Network((destination, 32)), index) for destination, index in networks.route_destinations(count)}
+
+
+def _addresses(count: int) -> set[tuple[object, ...]]:
+    return {(index, _address(local)) for index, local in networks.address_fields(count)}
+
+
+def _flows(count: int) -> set[tuple[object, ...]]:
+    return {(_address(target), port) for target, port in networks.flow_fields(count)}
+
+
+_LINKS = Reading(
+    "links",
+    LINKS,
+    rtnl.links(),
+    (("name, mtu", links, networks.link_fields, 1.15), ("everything", everything, None, 2)),
+)
+_STATS = Reading("stats", LINKS, rtnl.stats(), (("three counters", counters, None, 1.3),))
+_ADDRESSES = Reading("addresses", ADDRESSES, rtnl.addresses(), (("index, local", addresses, _addresses, 1.3),))
+_ROUTES = Reading(
+    "routes",
+    ROUTES,
+    rtnl.routes(family=2, table=254),
+    (
+        ("oif, table", routes, networks.route_fields, 1.2),
+        ("dst, oif", destinations, _networks, 1.5),
+        ("everything", everything, None, 3),
+    ),
+)
+_RULES = Reading(
+    "nft rules",
+    RULES,
+    nft.rules(),
+    (("table, handle", rules, networks.rule_fields, 1.15), ("everything", everything, None, 2.5)),
+)
+_FLOWS = Reading(
+    "conntrack entries",
+    FLOWS,
+    conntrack.flows(),
+    (("orig dst, port", flows, _flows, 1.15), ("everything", everything, None, 2.5)),
+)
 READINGS = {
-    "links_1k": Reading(
-        "links",
-        LINKS,
-        rtnl.links(),
-        (("name, mtu", links, networks.link_fields, 1.15), ("everything", everything, None, 2)),
-    ),
-    "links_4k": Reading("links", LINKS, rtnl.links(), (("name, mtu", links, networks.link_fields, 1.15),)),
-    "stats_1k": Reading("stats", LINKS, rtnl.stats(), (("three counters", counters, None, 1.3),)),
-    "addresses_2k": Reading(
-        "addresses",
-        ADDRESSES,
-        rtnl.addresses(),
-        (
-            (
-                "index, local",
-                addresses,
-                lambda count: {(index, _address(local)) for index, local in networks.address_fields(count)},
-                1.3,
-            ),
-        ),
-    ),
-    "routes_10k": Reading(
-        "routes",
-        ROUTES,
-        rtnl.routes(family=2, table=254),
-        (
-            ("oif, table", routes, networks.route_fields, 1.2),
-            (
-                "dst, oif",
-                destinations,
-                lambda count: {
-                    (IPv4Network((destination, 32)), index) for destination, index in networks.route_destinations(count)
-                },
-                1.5,
-            ),
-            ("everything", everything, None, 3),
-        ),
-    ),
+    "links_1k": (_LINKS, 1000),
+    "links_4k": (_LINKS, 4000),
+    "stats_1k": (_STATS, 1000),
+    "addresses_2k": (_ADDRESSES, 2000),
+    "routes_10k": (_ROUTES, 10_000),
+    "routes_100k": (_ROUTES, 100_000),
+    "routes_1m": (_ROUTES, 1_000_000),
+    "rules_4k": (_RULES, 4096),
+    "flows_10k": (_FLOWS, 10_000),
+    "flows_100k": (_FLOWS, 100_000),
 }
-SIZES = {"links_1k": 1000, "links_4k": 4000, "stats_1k": 1000, "addresses_2k": 2000, "routes_10k": 10_000}
 
 
 def _dump(conn: nl.Conn, dump: Dump, loop: Loop) -> tuple[object, ...]:
@@ -156,7 +188,7 @@ def _work(conn: nl.Conn, reading: Reading, count: int, read) -> Work:
 @contextmanager
 def dumps(name: str) -> Iterator[list[Work]]:
     """What to measure in a network of that name, while this thread is in it."""
-    reading, count = READINGS[name], SIZES[name]
+    reading, count = READINGS[name]
     with namespaces.network():
         reading.network.make(count)
         with nl.Conn(reading.network.protocol, timeout=60) as conn:
