@@ -296,7 +296,8 @@ class Socket:
                 raise failure(error) from error
             self._send_large([data])
         else:
-            _check_sent(sent, [data])
+            if sent != memoryview(data).nbytes:  # the check in one step: every request passes here
+                _check_sent(sent, [data])
 
     def send_parts(self, parts: Sequence["Buffer"]) -> None:
         """Send the parts as one datagram, without joining them first; the send buffer grows if it must.
