@@ -2,6 +2,7 @@
 
 from typing import Generic, Self, TypeVar
 
+from ._core import marshal_messages, message_size
 from .batch import padded
 from .constants import NLM_F_ACK, NLM_F_REQUEST
 from .errors import NetlinkError, Overrun
@@ -31,8 +32,7 @@ class AtOnce(Generic[T]):
         self._plan = plan
         self._overrun: Overrun | None = None
         count = len(plan.messages)
-        size = sum(message.length for message in plan.messages)
-        self._small = count <= _FEW and size <= _FEW_BYTES and plan.room <= _FEW_BYTES
+        self._small = count <= _FEW and plan.room <= _FEW_BYTES and message_size(plan.messages) <= _FEW_BYTES
         self.socket = pool.take() if self._small else pool.open()
         try:
             if not self._small:
@@ -57,7 +57,11 @@ class AtOnce(Generic[T]):
         return self._series.done
 
     def send(self) -> None:
-        self.socket.send_parts(padded([*self._sent, self._closing]))
+        messages = [*self._sent, self._closing]
+        if self._small:
+            self.socket.send(marshal_messages(messages))
+        else:
+            self.socket.send_parts(padded(messages))
 
     def fill(self) -> bool:
         """Take in what has arrived; False if nothing has."""

@@ -109,7 +109,7 @@ class Series(Scan):
         self.errors: dict[int, NetlinkError] = {}
         self.warnings: dict[int, str] = {}
         self._acknowledged = acknowledged
-        self._outstanding = set(range(len(sent)))
+        self._outstanding = set() if acknowledged == "transaction" else set(range(len(sent)))
 
     def control(self, message: Message) -> None:
         """An outcome of one of the requests."""

@@ -36,6 +36,7 @@ adds to it; compare fields, or `identity`.
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum, IntFlag
+from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform, overload
 
@@ -115,7 +116,7 @@ class OpenEnum(IntEnum):
         """Name → word, of those that differ."""
         return {}
 
-    @property
+    @cached_property
     def word(self) -> str:
         """What `ip` and its like call it."""
         return self.words().get(self.name, self.name.lower().replace("_", "-"))

@@ -258,11 +258,14 @@ class Atomic(Request[T_co]):
     __slots__ = ()
 
     def __init__(self, *, late: Sequence[Late] = (), doing: str = "") -> None:
-        super().__init__(Message(0))
-        del self.message
-        self.final = False
         self.late = tuple(late)
+        self.final = False
+        self.decode = None
+        self.ends = "ack"
+        self.single = False
+        self.not_found = self.exists = self.tolerated = ()
         self.doing = doing
+        self.record = None
 
     def plan(self, *late: Any) -> Plan[T_co]:
         """What is sent, made of the late values at each run."""

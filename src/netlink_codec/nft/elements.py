@@ -374,7 +374,7 @@ def asked(shape: Shape, key: Any) -> bytes:
 
 def _item(shape: Shape, item: Any, keys_alone: bool) -> bytes:
     if not isinstance(item, Element):
-        if shape.split or item is CATCHALL or shape.verdicts or shape.data or shape.objects is not None:
+        if item is CATCHALL or not shape.keys_alone:
             return _full(shape, Element(item), keys_alone)
         first, last = _key(shape, item)
         return _plain(first) if last is None else _wrapped(RawElement(key=Data(value=first), key_end=Data(value=last)))

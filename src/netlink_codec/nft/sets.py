@@ -24,6 +24,8 @@ from .enums import ELEM_F, NFPROTO, OBJECT, SET_F, SET_POL
 from .exprs import DATA, EXPRESSION, SECONDS, Data, Expression
 from .ruleset import Named
 
+_HEADER = struct.Struct("=HH")
+
 
 class SetField(Record):
     """One part of a concatenation: NFTA_SET_FIELD_*."""
@@ -121,20 +123,16 @@ class Shape:
     ) -> None:
         self.interval = bool(flags & SET_F.INTERVAL)
         self.key = key
+        self.concatenated = len(key) > 1
+        self.split = self.interval and not self.concatenated
+        """Whether an interval is two elements of the kernel: where it begins, and the first behind it."""
         self.data = data
         self.verdicts = verdicts
         self.objects = objects
         self.ranges = ranges
         """Whether what a map leads to is from one value to another."""
-
-    @property
-    def concatenated(self) -> bool:
-        return len(self.key) > 1
-
-    @property
-    def split(self) -> bool:
-        """Whether an interval is two elements of the kernel: where it begins, and the first behind it."""
-        return self.interval and not self.concatenated
+        self.keys_alone = not (self.split or verdicts or data or objects is not None)
+        """Whether an element may be nothing but a key, which is one of the kernel's."""
 
 
 @lru_cache(64)
@@ -142,6 +140,7 @@ def _shape_of(record: bytes) -> Shape:
     return Set.from_bytes(record)._shaped()
 
 
+@lru_cache(64)
 def _shape(
     flags: int,
     key: int,
@@ -200,7 +199,12 @@ class RawElements(Named):
 
 def listed(family: int, table: str, set: str, elements: bytes | None, id: int | None = None) -> bytes:
     """RawElements of elements that are bytes already; None is all."""
-    around = bytes(RawElements(family=NFPROTO(family), table=table, set=set, set_id=id))
+    around = _around(family, table, set, id)
     if elements is None:
         return around
-    return around + struct.pack("=HH", 4 + len(elements), 3 | NLA_F_NESTED) + elements
+    return around + _HEADER.pack(4 + len(elements), 3 | NLA_F_NESTED) + elements
+
+
+@lru_cache(64)
+def _around(family: int, table: str, set: str, id: int | None) -> bytes:
+    return bytes(RawElements(family=NFPROTO(family), table=table, set=set, set_id=id))

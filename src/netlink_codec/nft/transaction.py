@@ -19,6 +19,7 @@ from .spelling import GONE, NamedSet
 _NFGENMSG = struct.Struct(">BBH")
 _SUBSYSTEM = 10
 _BATCH_GENID = 1
+_OPENING = Message(MSG.BATCH_BEGIN, 0, _NFGENMSG.pack(0, 0, _SUBSYSTEM))
 _CLOSING = Message(MSG.BATCH_END, 0, _NFGENMSG.pack(0, 0, _SUBSYSTEM))
 # What a message of the answer takes of a receive buffer beside its own bytes.
 _OVERHEAD = 512
@@ -29,6 +30,12 @@ class GenerationMoved(NetlinkError):
 
     def __init__(self, errno_: int = errno.ERESTART, strerror: str | None = None) -> None:
         super().__init__(errno_, strerror or "the ruleset has changed meanwhile")
+
+
+def _opening(genid: int) -> Message:
+    encoder = AttributeEncoder(_NFGENMSG.pack(0, 0, _SUBSYSTEM), byteorder="big")
+    encoder.u32(_BATCH_GENID, genid)
+    return Message(MSG.BATCH_BEGIN, 0, encoder)
 
 
 class Result:
@@ -67,7 +74,7 @@ class Change(Atomic[Result]):
         self.sets = tuple(sets)
         """What must be known, or is made."""
         self.messages = messages
-        super().__init__(late=_unknown([self]), doing=doing)
+        super().__init__(late=_unknown([self]) if sets else (), doing=doing)
         self.record = record
         self.not_found = tuple(not_found)
 
@@ -148,7 +155,7 @@ class Assembly(Plan[Result]):
         self.sets = {(one.family, one.table, one.name): one for one in known}
         """What is known of them."""
         self.closing = _CLOSING
-        self.messages: list[Message] = [self._opening()]
+        self.messages: list[Message] = [_OPENING if genid is None else _opening(genid)]
         self.requests: list[Request[Any] | None] = [whole]
         self._owners: list[Change | None] = [None]
         self.room = 0
@@ -167,12 +174,6 @@ class Assembly(Plan[Result]):
                 self._owners.append(change)
         if len(self.messages) == 1:
             self.messages = []
-
-    def _opening(self) -> Message:
-        encoder = AttributeEncoder(_NFGENMSG.pack(0, 0, _SUBSYSTEM), byteorder="big")
-        if self._genid is not None:
-            encoder.u32(_BATCH_GENID, self._genid)
-        return Message(MSG.BATCH_BEGIN, 0, encoder)
 
     def number(self, what: object = None) -> int:
         """A number by which what the transaction makes is known inside it."""
