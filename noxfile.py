@@ -25,6 +25,7 @@ EXTENSIONS = {
     "_records": "src/netlink_codec/_records.pyx",
     "_sys": "src/netlink_codec/_sys.pyx",
     "_nfqueue": "src/netlink_codec/_nfqueue.pyx",
+    "_elements": "src/netlink_codec/_elements.pyx",
 }
 INCLUDED = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("src/netlink_codec/*.pxi"))
 DESCRIBE = """

@@ -26,6 +26,7 @@ extensions = [
     extension("_records", "src/netlink_codec/_records.pyx"),
     extension("_sys", "src/netlink_codec/_sys.pyx"),
     extension("_nfqueue", "src/netlink_codec/_nfqueue.pyx"),
+    extension("_elements", "src/netlink_codec/_elements.pyx"),
 ]
 for module in extensions:
     if os.environ.get("TRACE") == "1":

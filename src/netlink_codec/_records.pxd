@@ -7,6 +7,13 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
+# Objects of the standard library's ipaddress.
+cdef object address4(uint32_t number)
+cdef object address6(const uint8_t* at)
+cdef object network4(uint32_t number, int length)
+cdef object network6(const uint8_t* at, int length)
+
+
 cdef class Base:
     cdef uint32_t size
     cdef uint16_t nlmsg_type

@@ -16,6 +16,9 @@ _E = TypeVar("_E", bound=OpenEnum)
 _F = TypeVar("_F", bound=IntFlag)
 _R = TypeVar("_R", bound=Base)
 
+__pyx_capi__: dict[str, object]
+"""The functions that the package's other compiled modules call."""
+
 @disjoint_base
 class Base:
     """What records are made of; see `netlink_codec.records.Record`."""

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, Final, Literal
 
+from .._elements import network_between
 from ..conntrack.enums import IPPROTO
 from .enums import CT_STATE
-from .plain import network_of
 
 Order = Literal["big", "little"]
 HOST: Final[Order] = sys.byteorder
@@ -110,7 +110,8 @@ class DataType:
     def between(self, first: bytes, last: bytes) -> Any:
         """What stands for these: of addresses a network, if there is one; else one value, or a Range."""
         if self.make is not None:
-            return self.span(first, int.from_bytes(first, "big"), int.from_bytes(last, "big"))
+            network = network_between(first, last)
+            return Range(self.make(first), self.make(last)) if network is None else network
         if first == last:
             return self.read(first)
         if self.read is _text:
@@ -118,15 +119,6 @@ class DataType:
             if last == start.ljust(self.size, b"\xff"):
                 return _text(start) + "*"
         return Range(self.read(first), self.read(last))
-
-    def span(self, first: bytes, low: int, high: int) -> Any:
-        """As `between`, where both are known as numbers."""
-        if self.make is None:
-            return self.between(first, high.to_bytes(self.size, "big"))
-        host = low ^ high
-        if not host & (host + 1) and not low & host:
-            return network_of(first, 8 * self.size - host.bit_length())
-        return Range(self.make(low), self.make(high))
 
     def ordered(self, order: Order, size: int = 0) -> "DataType":
         """The same with numbers in this byte order, and of this size, where the type leaves it open."""

@@ -7,19 +7,14 @@ key, the last value of each part, that belongs to it.
 
 import struct
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
-from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
-from .._core import Message
+from .._elements import BareElement, ElementReader
 from ..constants import NLA_F_NESTED
-from ..errors import DecodeError
-from ..records import BYTES, attr
-from . import plain, userdata
-from .datatypes import HOST, DataType, size_of
+from . import userdata
+from .datatypes import HOST, DataType, Range
 from .enums import ELEM_F, VERDICT
 from .exprs import Data, Expr, Expression, Immediate, Verdict
-from .ruleset import Named
 from .sets import RawElement, RawElements, Set, Shape
 
 _HEADER = struct.Struct("=HH")
@@ -63,8 +58,8 @@ class _Read:
 
     __slots__ = ("_raw", "_shape")
 
-    def __init__(self, raw: RawElement, shape: Shape) -> None:
-        self._raw = raw
+    def __init__(self, data: bytes, shape: Shape) -> None:
+        self._raw = RawElement.from_bytes(data)
         self._shape = shape
 
     @property
@@ -94,7 +89,7 @@ class _Read:
         return self._raw.userdata
 
 
-class Element:
+class Element(BareElement):
     """An element of a set or a map.
 
     `key` is an address, a number, a str, …; a tuple of such in a concatenation; in an interval set a
@@ -105,7 +100,7 @@ class Element:
     aside.
     """
 
-    __slots__ = ("_rest", "key")
+    __slots__ = ()
     __match_args__ = ("key", "value")
 
     def __init__(
@@ -120,31 +115,43 @@ class Element:
         userdata: bytes | None = None,
     ) -> None:
         self.key = key
-        self._rest: _Given | _Read | None = _Given(value, timeout, expiration, comment, tuple(expressions), userdata)
+        self._rest = _Given(value, timeout, expiration, comment, tuple(expressions), userdata)
+
+    def _told(self) -> "_Given | _Read | None":
+        rest: Any = self._rest
+        if isinstance(rest, bytes):
+            rest = self._rest = _Read(rest, self._shape)
+        return rest  # type: ignore[no-any-return]
 
     @property
     def value(self) -> Any:
-        return None if self._rest is None else self._rest.value
+        told = self._told()
+        return None if told is None else told.value
 
     @property
     def timeout(self) -> float | None:
-        return None if self._rest is None else self._rest.timeout
+        told = self._told()
+        return None if told is None else told.timeout
 
     @property
     def expiration(self) -> float | None:
-        return None if self._rest is None else self._rest.expiration
+        told = self._told()
+        return None if told is None else told.expiration
 
     @property
     def comment(self) -> str | None:
-        return None if self._rest is None else self._rest.comment
+        told = self._told()
+        return None if told is None else told.comment
 
     @property
     def expressions(self) -> tuple[Any, ...]:
-        return () if self._rest is None else self._rest.expressions
+        told = self._told()
+        return () if told is None else told.expressions
 
     @property
     def userdata(self) -> bytes | None:
-        return None if self._rest is None else self._rest.userdata
+        told = self._told()
+        return None if told is None else told.userdata
 
     def _fields(self) -> tuple[Any, ...]:
         return self.key, self.value, self.timeout, self.comment, self.expressions
@@ -183,127 +190,21 @@ def _rebuilt(key: Any, value: Any, timeout: Any, expiration: Any, comment: Any, 
     )
 
 
-def _element(key: Any, raw: RawElement | None, shape: Shape) -> Element:
-    made = _new(Element)
-    made.key = key
-    made._rest = None if raw is None else _Read(raw, shape)
-    return made
-
-
-_new = Element.__new__
-
-
-def _alone(keys: Iterable[Any]) -> list[Element]:
-    """Elements that are nothing but these keys."""
-    new, found = _new, []
-    for key in keys:
-        made = new(Element)
-        made.key = key
-        made._rest = None
-        found.append(made)
-    return found
-
-
 # Reading ----------------------------------------------------------------------------------------------------------
 
 
-class _Packed(Named):
-    """RawElements, whose elements are not looked into."""
-
-    elements: bytes | None = attr(3, BYTES)
-
-
-class Reading:
+class Reading(ElementReader):
     """Makes elements of a set of what a dump of them brings: `feed` each message, and then ask for the `rest`."""
 
-    def __init__(self, shape: Shape) -> None:
-        self._shape = shape
-        self._ends: list[tuple[bytes, bool, RawElement | None]] = []
-        self._size = size_of(shape.key)
-
-    def feed(self, message: Message) -> list[Element]:
-        data = _Packed.from_message(message).elements or b""
-        shape = self._shape
-        if shape.split:
-            ends = plain.ends(data, self._size)
-            if ends is not None:
-                self._ends += ends
-                return []
-        elif not shape.interval:
-            keys = plain.keys(data, self._size)
-            if keys is not None:
-                return _alone(plain.values(shape.key, keys))
-        return self.take(RawElements.from_message(message))
-
-    def take(self, some: RawElements) -> list[Element]:
-        raws = some.elements or ()
-        shape = self._shape
-        if not shape.split:
-            return list(_single(shape, raws))
-        found = []
-        for raw in raws:
-            flags = raw.flags
-            if flags is not None and flags & ELEM_F.CATCHALL:
-                found.append(_element(CATCHALL, raw, shape))
-            else:
-                self._ends.append((_bytes(raw.key), flags is None or not flags & ELEM_F.INTERVAL_END, raw))
-        return found
-
-    def rest(self) -> Iterator[Element]:
-        """Of intervals, which the kernel tells in an order of its own: the elements, from low to high."""
-        if not self._shape.split:
-            return iter(())
-        # Where one interval begins behind another, the end of that comes first.
-        self._ends.sort(key=itemgetter(0, 1))
-        return _intervals(self._shape, self._ends)
+    def __new__(cls, shape: Shape) -> Self:
+        return super().__new__(cls, Element, shape, Range, CATCHALL)
 
 
 def read_elements(set: Set, *lists: RawElements) -> list[Element]:
     """The elements of a set that the kernel told of in an event."""
     reading = Reading(set.shape)
-    found = [one for some in lists for one in reading.take(some)]
+    found: list[Element] = [one for some in lists for one in reading.take(bytes(some))]
     return [*found, *reading.rest()]
-
-
-def _single(shape: Shape, raws: Iterable[RawElement]) -> Iterator[Element]:
-    read = shape.key[0].read
-    simple = not shape.concatenated
-    for raw in raws:
-        key = raw.key
-        if key is None:
-            yield _element(CATCHALL, raw, shape)
-        elif simple:
-            yield _element(read(_bytes(key)), raw, shape)
-        else:
-            yield _element(_concatenation(shape, _bytes(key), raw.key_end), raw, shape)
-
-
-def _intervals(shape: Shape, ends: list[tuple[bytes, bool, RawElement | None]]) -> Iterator[Element]:
-    span = shape.key[0].span
-    number = int.from_bytes
-    behind_all = 1 << 8 * shape.key[0].size
-    for (first, begins, raw), (after, _, _) in pairwise([*ends, (b"", False, None)]):
-        if begins:
-            yield _element(
-                span(first, number(first, "big"), (number(after, "big") if after else behind_all) - 1), raw, shape
-            )
-
-
-def _bytes(data: Data | None) -> bytes:
-    value = None if data is None else data.value
-    if value is None:
-        raise DecodeError("an element of a set has no key")
-    return value
-
-
-def _concatenation(shape: Shape, key: bytes, end: Data | None) -> tuple[Any, ...]:
-    if not shape.interval:
-        return tuple(part.read(piece) for part, piece in _pieces(shape.key, key))
-    last = key if end is None else _bytes(end)
-    return tuple(
-        part.between(low, high)
-        for (part, low), (_, high) in zip(_pieces(shape.key, key), _pieces(shape.key, last), strict=True)
-    )
 
 
 def _pieces(parts: tuple[DataType, ...], data: bytes) -> Iterator[tuple[DataType, bytes]]:
