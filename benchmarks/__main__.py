@@ -99,6 +99,9 @@ def main() -> None:
         show(targets.rows())
         print("\nRecords, their fields by name")
         show(targets.of_records())
+        print("\nNetfilter")
+        show(targets.of_nftables())
+        show(targets.of_queues())
     except Unbuildable as reason:
         sys.exit(f"The floors are C: {reason}")
     except pytest.skip.Exception as reason:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import conversation, roundtrips, streaming
+from benchmarks import conversation, networks, roundtrips, streaming
 from benchmarks.calls import Uncountable, count
 
 pytestmark = pytest.mark.kernel
@@ -14,7 +14,7 @@ def works(request):
     try:
         with conversation.dumps(*conversation.NETWORKS[request.param]) as works:
             yield works
-    except conversation.Unavailable as reason:
+    except networks.Unavailable as reason:
         pytest.skip(str(reason))
 
 

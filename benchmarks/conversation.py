@@ -150,10 +150,6 @@ NETWORKS = {
 }
 
 
-class Unavailable(Exception):
-    """This kernel makes no such network."""
-
-
 class _Conversation(ctypes.Structure):
     """struct conversation"""
 
@@ -235,6 +231,6 @@ def dumps(network: Network, count: int) -> Iterator[list[Work]]:
         except (nl.NetlinkError, nl.BatchError) as error:
             if os.environ.get("NETLINK_CODEC_REQUIRE_KERNEL"):
                 raise
-            raise Unavailable(str(error)) from error
+            raise networks.Unavailable(str(error)) from error
         with nl.Conn(network.protocol, timeout=60) as conn:
             yield [_work(conn, network, count, read) for read in (network.untouched, *network.reads)]

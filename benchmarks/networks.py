@@ -2,7 +2,9 @@
 
 import struct
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import islice
+from pathlib import Path
 
 import netlink_codec as nl
 import rtnl
@@ -42,6 +44,10 @@ def address(number: int) -> bytes:
 def _run(protocol: int, messages: Iterable[nl.Message]) -> None:
     with nl.Conn(protocol, timeout=60) as conn:
         conn.batch([nl.Request(message) for message in messages], acknowledge="last")
+
+
+class Unavailable(Exception):
+    """This kernel makes no such network."""
 
 
 # The route family -----------------------------------------------------------------------------------------------------
@@ -205,3 +211,20 @@ def make_flows(count: int) -> None:
 
 def flow_fields(count: int) -> set[tuple[bytes, int]]:
     return {(address(number + 2**20), 1 + number % 60000) for number in range(count)}
+
+
+@contextmanager
+def room_for_flows(count: int) -> Iterator[None]:
+    """Inside, the kernel tracks so many: the limit is the machine's own, which is put back. Before any namespace."""
+    limits = Path("/proc/sys/net/netfilter/nf_conntrack_max"), Path("/sys/module/nf_conntrack/parameters/hashsize")
+    with ExitStack() as stack:
+        for limit in limits:
+            try:
+                before = limit.read_text()
+                if int(before) >= count:
+                    continue
+                limit.write_text(str(count))
+            except OSError as error:
+                raise Unavailable(f"{limit}: {error.strerror}") from error
+            stack.callback(limit.write_text, before)
+        yield

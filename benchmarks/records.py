@@ -1,6 +1,7 @@
 """The same networks again, read by records: fields by name, everything by `to_dict`, and all of them held."""
 
 import gc
+import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,8 +9,8 @@ from ipaddress import IPv4Address, IPv4Network
 
 import namespaces
 import netlink_codec as nl
-from benchmarks import networks
-from benchmarks.conversation import ADDRESSES, FLOWS, LINKS, ROUTES, RULES, Floor, Network, Work
+from benchmarks import networks, streaming
+from benchmarks.conversation import ADDRESSES, FLOWS, LINKS, ROUTES, RULES, Floor, Network, Work, untouched
 from benchmarks.workloads import Call
 from netlink_codec import conntrack, nft, rtnl
 from netlink_codec.records import Record
@@ -156,9 +157,12 @@ READINGS = {
     "routes_10k": (_ROUTES, 10_000),
     "routes_100k": (_ROUTES, 100_000),
     "routes_1m": (_ROUTES, 1_000_000),
+    "rules_512": (_RULES, 512),
     "rules_4k": (_RULES, 4096),
+    "rules_32k": (_RULES, 32_768),
     "flows_10k": (_FLOWS, 10_000),
     "flows_100k": (_FLOWS, 100_000),
+    "flows_250k": (_FLOWS, 250_000),
 }
 
 
@@ -193,6 +197,27 @@ def dumps(name: str) -> Iterator[list[Work]]:
         reading.network.make(count)
         with nl.Conn(reading.network.protocol, timeout=60) as conn:
             yield [_work(conn, reading, count, read) for read in reading.reads]
+
+
+def many_flows(count: int) -> tuple[float, float, int]:
+    """Seconds in user space to dump them, untouched and read, and the growth in KiB over the start."""
+    with namespaces.network():
+        FLOWS.make(count)
+        with nl.Conn(nl.NETLINK_NETFILTER, timeout=60) as conn:
+            seconds = []
+            for loop in (untouched, flows):
+                best = float("inf")
+                for _ in range(3):
+                    before = resource.getrusage(resource.RUSAGE_THREAD).ru_utime
+                    found = loop(conn.dump(_FLOWS.dump))[0]
+                    best = min(best, resource.getrusage(resource.RUSAGE_THREAD).ru_utime - before)
+                    if found != count:
+                        raise AssertionError(f"{found} entries")
+                seconds.append(best)
+        streamed, kibibytes = streaming.growth(1, "flows")
+        if streamed != count:
+            raise AssertionError(f"{streamed} entries")
+    return seconds[0], seconds[1], kibibytes
 
 
 def held(count: int) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from benchmarks import conversation, records, roundtrips, streaming
+from benchmarks import conversation, networks, nfqueue, nftables, records, roundtrips, streaming
 from benchmarks.calls import Uncountable, count
 from benchmarks.conversation import NETWORKS, Work
 from benchmarks.measure import fastest, timed
@@ -22,7 +22,7 @@ def dumps(name: str) -> Iterator[Row]:
         with conversation.dumps(network, size) as works:
             for work in works:
                 yield times(work, "C that receives")
-    except conversation.Unavailable:
+    except networks.Unavailable:
         yield f"{size:,} {network.what}", "", "none", None
 
 
@@ -66,6 +66,46 @@ def of_records() -> Iterator[Row]:
             for work in works:
                 yield times(work, "C that receives")
     yield held(1_000_000)
+    yield from million()
+
+
+def million() -> Iterator[Row]:
+    count = 1_000_000
+    what = f"{count:,} conntrack entries"
+    try:
+        with networks.room_for_flows(count):
+            untouched, read, kibibytes = records.many_flows(count)
+    except networks.Unavailable as reason:
+        yield f"{what}: {reason}", "", "none", None
+        return
+    for how, limit, seconds in (("untouched", 0.15, untouched), ("orig dst, port", 0.4, read)):
+        yield f"{what} as records ({how}): time in user space", f"{limit} s", f"{seconds:.2f} s", seconds <= limit
+    yield f"{what} streamed: growth over the start", "1024 KiB", f"{kibibytes} KiB", kibibytes <= 1024
+
+
+def of_nftables() -> Iterator[Row]:
+    for name in nftables.SETS:
+        with nftables.dumps(name) as work:
+            yield times(work, "C that receives")
+    with nftables.changes(50_000) as changes:
+        for change in changes:
+            yield times(change, "bare sockets")
+    for few in (1, 8, 64):
+        with nftables.few_rules(few) as work:
+            what, _, measured, _ = times(work, "bare sockets")
+            yield what, "", measured, None
+
+
+def of_queues() -> Iterator[Row]:
+    for what, limit, nanoseconds, floor in nfqueue.measured():
+        ratio = nanoseconds / floor
+        rate = 1e9 / nanoseconds
+        yield (
+            f"packets of 64 bytes from a queue, {what}: {rate:,.0f} a second, beside C",
+            f"{limit} x",
+            f"{ratio:.2f} x",
+            ratio <= limit,
+        )
 
 
 def rows() -> Iterator[Row]:
