@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import netlink_codec as nl
 from netlink_codec import nft
+from netlink_codec.nft.datatypes import TYPES, types_of
 from netlink_codec.nft.elements import Reading, written
-from netlink_codec.nft.sets import listed
+from netlink_codec.nft.sets import Shape, listed
 from support import stream
 
 END = nft.ELEM_F.INTERVAL_END
@@ -338,3 +339,14 @@ def test_any_concatenations_and_back(parts):
         for address, length, low, high in parts
     ]
     assert keys(known, given) == given
+
+
+@pytest.mark.parametrize("length", [5, 7, 8])
+def test_a_key_of_another_size_is_not_written(length):
+    shape = Shape(nft.SET_F(0), types_of(TYPES["lladdr"].number, 6))
+    assert list(written(shape, [bytes(6)]))
+    with pytest.raises(ValueError, match="6 bytes"):
+        list(written(shape, [bytes(length)]))
+    nothing_known = Shape(nft.SET_F(0), types_of(0, 0))
+    with pytest.raises(ValueError, match="0 bytes"):
+        list(written(nothing_known, [bytes(length)]))

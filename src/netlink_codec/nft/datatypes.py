@@ -125,7 +125,9 @@ class DataType:
         size = self.size or size
         if self.read is _text or self.make is not None or (order == self.order and size == self.size):
             return self
-        if self.name in ("ether_addr", "lladdr", "ct_label", "string"):
+        if self.name == "lladdr":
+            return _hardware(self.name, self.number, size)
+        if self.name in ("ether_addr", "ct_label", "string"):
             return DataType(self.name, self.number, size, self.order, self.read, self.write)
         words = _WORDS.get(self.name)
         return _number(self.name, self.number, size, order, words)

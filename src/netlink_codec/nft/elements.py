@@ -7,6 +7,7 @@ key, the last value of each part, that belongs to it.
 
 import struct
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, Self
 
 from .._elements import BareElement, ElementReader
@@ -243,6 +244,8 @@ def _joined(values: list[Any]) -> Any:
 
 # Writing ----------------------------------------------------------------------------------------------------------
 
+_NOT_SIMPLE = (Element, _CatchAll)
+
 
 def written(shape: Shape, items: Iterable[Any], *, keys_alone: bool = False) -> Iterator[bytes]:
     """What goes into NFTA_SET_ELEM_LIST_ELEMENTS, in pieces that fit; items are Elements, or keys.
@@ -251,8 +254,17 @@ def written(shape: Shape, items: Iterable[Any], *, keys_alone: bool = False) -> 
     """
     pieces: list[bytes] = []
     size = 0
+    simple = shape.keys_alone and not shape.concatenated
+    write = shape.key[0].write
+    before, after = _around(shape.key[0].size)
+    length = len(before) + shape.key[0].size + len(after)
     for item in items:
-        piece = _item(shape, item, keys_alone)
+        if simple and not isinstance(item, _NOT_SIMPLE):
+            piece = before + write(item) + after
+            if len(piece) != length:
+                raise ValueError(f"{item!r} is not of the {shape.key[0].size} bytes that the keys of its set have")
+        else:
+            piece = _item(shape, item, keys_alone)
         if size + len(piece) > _MOST_BYTES:
             yield b"".join(pieces)
             pieces, size = [], 0
@@ -278,14 +290,18 @@ def _item(shape: Shape, item: Any, keys_alone: bool) -> bytes:
         if item is CATCHALL or not shape.keys_alone:
             return _full(shape, Element(item), keys_alone)
         first, last = _key(shape, item)
-        return _plain(first) if last is None else _wrapped(RawElement(key=Data(value=first), key_end=Data(value=last)))
+        if last is None:
+            before, after = _around(len(first))
+            return before + first + after
+        return _wrapped(RawElement(key=Data(value=first), key_end=Data(value=last)))
     return _full(shape, item, keys_alone)
 
 
-def _plain(key: bytes) -> bytes:
-    length = len(key)
-    padded = length + 3 & ~3
-    return _PLAIN.pack(12 + padded, _ELEM, 8 + padded, _KEY, 4 + length, _VALUE) + key + bytes(padded - length)
+@lru_cache(64)
+def _around(size: int) -> tuple[bytes, bytes]:
+    """What stands before and behind a key of so many bytes, of an element that is nothing else."""
+    padded = size + 3 & ~3
+    return _PLAIN.pack(12 + padded, _ELEM, 8 + padded, _KEY, 4 + size, _VALUE), bytes(padded - size)
 
 
 def _full(shape: Shape, element: Element, keys_alone: bool) -> bytes:
