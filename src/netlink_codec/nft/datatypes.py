@@ -49,6 +49,14 @@ class Range:
         return f"{self.first}-{self.last}"
 
 
+def _told(first: Any, last: Any) -> Range:
+    """As the kernel has it, for which bytes are in order that may not be as text or as numbers."""
+    made = Range.__new__(Range)
+    made.first = first
+    made.last = last
+    return made
+
+
 def _parsed(text: str) -> Any:
     try:
         return ip_address(text)
@@ -111,14 +119,14 @@ class DataType:
         """What stands for these: of addresses a network, if there is one; else one value, or a Range."""
         if self.make is not None:
             network = network_between(first, last)
-            return Range(self.make(first), self.make(last)) if network is None else network
+            return _told(self.make(first), self.make(last)) if network is None else network
         if first == last:
             return self.read(first)
         if self.read is _text:
             start = first.rstrip(b"\0")
             if last == start.ljust(self.size, b"\xff"):
                 return _text(start) + "*"
-        return Range(self.read(first), self.read(last))
+        return _told(self.read(first), self.read(last))
 
     def ordered(self, order: Order, size: int = 0) -> "DataType":
         """The same with numbers in this byte order, and of this size, where the type leaves it open."""
