@@ -4,11 +4,12 @@ import copy
 import gc
 import itertools
 import pickle
+import struct
 import weakref
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from netlink_codec import records as r
@@ -120,3 +121,14 @@ def test_addresses_do_not_share_what_can_be_changed():
     first, second = read(bytes(4)).address, read(bytes(4)).address
     assert first is not second
     assert Link(address="10.0.0.1").address == "10.0.0.1"
+
+
+@given(st.lists(st.sampled_from([0, 0, 0, 1, 0xA, 0xFF, 0x1234, 0xFFFF]), min_size=8, max_size=8), st.integers(0, 128))
+@example([0] * 5 + [0xFFFF, 0x0102, 0x0304], 128)
+@example([0] * 8, 0)
+def test_text_of_long_addresses(groups, bits):
+    """Whatever this Python makes of those that have an IPv4 address inside."""
+    data = struct.pack(">8H", *groups)
+    assert read(data).to_dict()["address"] == str(IPv6Address(data))
+    network = IPv6Network((data, bits), strict=False)
+    assert Route(dst=network).to_dict()["dst"] == str(network)

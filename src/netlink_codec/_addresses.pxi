@@ -46,6 +46,7 @@ cdef Py_ssize_t IP6_NUMBER = slot_of(IPv6Address, vars(IPv6Address).get("_ip"))
 cdef Py_ssize_t IP6_SCOPE = slot_of(IPv6Address, vars(IPv6Address).get("_scope_id"))
 cdef bint FAST_ADDRESSES = False
 cdef bint FAST_NETWORKS = False
+cdef bint FAST_TEXTS = False
 
 
 cdef object address4(uint32_t number):
@@ -66,6 +67,45 @@ cdef object address6(const uint8_t* at):
     set_slot(made, IP6_SCOPE, None)
     leave(made)
     return made
+
+
+cdef object text6(const uint8_t* at):
+    """As `str` of the address: the first of the longest runs of zeros is left out."""
+    cdef uint16_t[8] groups
+    cdef char[40] text
+    cdef Py_ssize_t size = 0
+    cdef int i, shift, run, start = 8, longest = 1
+    for i in range(8):
+        groups[i] = <uint16_t>load(at + 2 * i, 2, not BIG_HOST)
+    if not FAST_TEXTS or not (groups[0] | groups[1] | groups[2] | groups[3] | groups[4]) and groups[5] == 0xffff:
+        return str(address6(at))  # of an IPv4 address in there, Python 3.13 has a form of its own
+    i = 0
+    while i < 8:
+        run = 0
+        while i + run < 8 and groups[i + run] == 0:
+            run += 1
+        if run > longest:
+            start, longest = i, run
+        i += run + 1
+    i = 0
+    while i < 8:
+        if i == start:
+            text[size] = text[size + 1] = 58  # colons
+            size += 2
+            i += longest
+            continue
+        if i and i != start + longest:
+            text[size] = 58
+            size += 1
+        shift = 12
+        while shift and not groups[i] >> shift:
+            shift -= 4
+        while shift >= 0:
+            text[size] = HEX[groups[i] >> shift & 15]
+            size += 1
+            shift -= 4
+        i += 1
+    return ascii_text(text, size)
 
 
 cdef list MASKS4 = [IPv4Network((0, length)).netmask for length in range(33)]
@@ -96,8 +136,7 @@ cdef object network4(uint32_t number, int length):
     return network_of(NET4_CLASS, address4(number & mask), length, 32, MASKS4[length])
 
 
-cdef object network6(const uint8_t* at, int length):
-    cdef uint8_t[16] masked
+cdef int mask6(uint8_t* masked, const uint8_t* at, int length) except -1:
     cdef int whole = length >> 3
     if length > 128:
         raise ValueError(f"{length} bits are more than 128")
@@ -105,6 +144,12 @@ cdef object network6(const uint8_t* at, int length):
     memcpy(masked, at, <size_t>whole)
     if length & 7:
         masked[whole] = <uint8_t>(at[whole] & (0xff00 >> (length & 7)))
+    return 0
+
+
+cdef object network6(const uint8_t* at, int length):
+    cdef uint8_t[16] masked
+    mask6(masked, at, length)
     if not FAST_NETWORKS:
         return NET6_CLASS((_PyLong_FromByteArray(masked, 16, 0, 0), length))
     return network_of(NET6_CLASS, address6(masked), length, 128, MASKS6[length])
@@ -131,7 +176,7 @@ cdef bint same(object made, object wanted):
 
 cdef int check_addresses() except -1:
     """Turn the short ways on if what they make is right."""
-    global FAST_ADDRESSES, FAST_NETWORKS
+    global FAST_ADDRESSES, FAST_NETWORKS, FAST_TEXTS
     cdef bytes wire = bytes.fromhex("20010db8000000000000000000000a01")
     cdef const uint8_t* at = <const uint8_t*>PyBytes_AS_STRING(wire)
     cdef int length
@@ -149,8 +194,12 @@ cdef int check_addresses() except -1:
             )
         for length in (0, 61, 125, 127, 128):
             FAST_NETWORKS = FAST_NETWORKS and same(network6(at, length), NET6_CLASS((wire, length), strict=False))
+        FAST_TEXTS = True
+        for text in ("::", "::1", "fe80::", "1:0:0:2::3", "1::2:0:0:3", "1:2:3:0:5:6:7:8", "ffff:a0::9", "::b:0:0:1:2"):
+            wire = IP6_CLASS(text).packed
+            FAST_TEXTS = FAST_TEXTS and text6(<const uint8_t*>PyBytes_AS_STRING(wire)) == str(IP6_CLASS(text))
     except Exception:
-        FAST_ADDRESSES = FAST_NETWORKS = False
+        FAST_ADDRESSES = FAST_NETWORKS = FAST_TEXTS = False
     return 0
 
 

@@ -35,6 +35,7 @@ def declare(cls, *, bint struct, kind, identity, family):
     schema.chosen = []
     schema.choices = {}
     schema.struct = struct
+    schema.tells = cls.to_dict is not Base.to_dict
     schema.kind = kind
     schema.alignment = 1
     for above in reversed(parents):
@@ -58,6 +59,8 @@ def declare(cls, *, bint struct, kind, identity, family):
             raise TypeError(f"{schema.name}.{family}: an address family is a number in the struct")
     for one in own:
         relate(schema, <Field>one)
+    schema.early = [one for one in schema.fields if (<Field>one).how <= GROWN or (<Field>one).how == MERGED]
+    schema.after = [one for one in schema.fields if (<Field>one).how in (MERGED, NETWORK)]
     schema.template = template_of(schema)
     schema.holes = holes_of(schema)
     # Nothing can fail from here on.

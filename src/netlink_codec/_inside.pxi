@@ -34,6 +34,10 @@ cdef class _Nested(Kind):
     cdef object canonical(self, Field field, Base record, const uint8_t* at, size_t size):
         return canonical_bytes(self.read(field, record, at, size))
 
+    cdef object plain(self, Field field, Base record, const uint8_t* at, size_t size):
+        cdef Base value = self.read(field, record, at, size)
+        return value.to_dict() if self.schema_found.tells else dict_by(self.schema_found, value)
+
     cdef object zero(self, Field field, Base record):
         """As much of it as there is."""
         cdef size_t offset = min(field.offset, <size_t>record.size)
@@ -99,7 +103,7 @@ cdef class _Chosen(Kind):
     cdef object plain(self, Field field, Base record, const uint8_t* at, size_t size):
         cdef Base value = self.read(field, record, at, size)
         try:
-            return dict_of(value)
+            return dict_inside(value)
         except DecodeError:
             if type(value) is not self.base.cls:
                 raise
@@ -132,6 +136,15 @@ cdef class _Array(Kind):
             values.append(self.inner.read(field, record, at + ATTRIBUTE_HEADER, length - ATTRIBUTE_HEADER))
             at += min(aligned(length), <size_t>(end - at))
         return tuple(values)
+
+    cdef object plain(self, Field field, Base record, const uint8_t* at, size_t size):
+        cdef const uint8_t* end = at + size
+        cdef uint16_t length = 0
+        cdef list values = []
+        while not attributes_end(record, at, end, &length):
+            values.append(self.inner.plain(field, record, at + ATTRIBUTE_HEADER, length - ATTRIBUTE_HEADER))
+            at += min(aligned(length), <size_t>(end - at))
+        return values
 
     cdef int write(self, Field field, Writer* writer, object value) except -1:
         cdef int number = 0

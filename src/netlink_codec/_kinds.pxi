@@ -77,7 +77,7 @@ cdef object plain_of(object value):
     if isinstance(value, int):
         return int(value)
     if isinstance(value, Base):
-        return value.to_dict()
+        return dict_inside(<Base>value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).hex()
     if isinstance(value, (tuple, list)):
@@ -311,6 +311,8 @@ cdef class _Address(Kind):
     cdef object plain(self, Field field, Base record, const uint8_t* at, size_t size):
         if size == 4 and self.width != 16:
             return dotted(at)
+        if size == 16 and self.width != 4:
+            return text6(at)
         return str(self.read(field, record, at, size))
 
 

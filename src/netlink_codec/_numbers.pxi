@@ -121,7 +121,9 @@ cdef class _Enumerated(_Numbered):
         return self.cls(value) if member is None else member
 
     cdef object plain(self, Field field, Base record, const uint8_t* at, size_t size):
-        value = int(self.read(field, record, at, size))
+        if size != self.width:
+            bad(field, record, at, size, f"it takes {self.width}")
+        value = self.inner.number(load(at, self.width, (<_Integer>self.inner).swap))
         return self.words.get(value, value)
 
 

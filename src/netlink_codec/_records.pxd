@@ -89,6 +89,7 @@ cdef class _Schema:
     cdef size_t least          # what is shorter is no such record
     cdef size_t alignment
     cdef bint struct           # no attributes
+    cdef bint tells            # by a `to_dict` of its own
     cdef bint grows            # the struct, with newer kernels
     cdef bytes template        # the struct, with its defaults
     cdef bytes holes           # 0 where the struct has a hole, 255 where it has not; None if it has none
@@ -97,5 +98,7 @@ cdef class _Schema:
     cdef tuple identity        # Field each
     cdef Field family          # what is set where an address is written
     cdef Field length          # what is set to the size of the record
+    cdef list early            # Field each: told by `to_dict` before the attributes, where they are in the struct
+    cdef list after            # and after them, where they are not there
     cdef list needed           # Field each: what must be given
     cdef list chosen           # Field each: those that another one chooses

@@ -1,5 +1,9 @@
 # A record as a whole. Included by _records.pyx.
 
+cdef extern from *:
+    dict presized "__Pyx_PyDict_NewPresized" (Py_ssize_t size)
+
+
 def identity(Base record not None):
     """The values of the fields that its class names."""
     cdef _Schema schema = schema_of(type(record))
@@ -27,27 +31,31 @@ cdef object unknown_of(Base record):
 
 
 cdef dict dict_of(Base record):
-    cdef _Schema schema = schema_of(type(record))
+    return dict_by(schema_of(type(record)), record)
+
+
+cdef dict dict_by(_Schema schema, Base record):
+    """What `to_dict` returns of a record of this schema."""
     cdef const uint8_t* start = start_of(record)
     cdef const uint8_t* at = start
     cdef const uint8_t* end = at + record.size
     cdef uint16_t length = 0
     cdef int code
     cdef Field field
-    cdef dict told = {}
+    cdef dict told = presized(len(schema.early))
     cdef list unknown = None
     cdef uint64_t[16] seen  # a bit for each code; those that are higher are looked for in `told`
     cdef uint64_t bit
     cdef bint again
     memset(seen, 0, sizeof(seen))
-    for one in schema.fields:
+    for one in schema.early:
         field = <Field>one
         if field.plain and field.offset + field.width <= record.size:
             told[field.name] = load(start + field.offset, field.width, field.swap)
         elif field.how <= GROWN:
             if field.offset + field.kind.width <= record.size:
                 told[field.name] = field.kind.plain(field, record, start + field.offset, field.kind.width)
-        elif field.how == MERGED:
+        else:
             told[field.name] = ...  # its place
     if not schema.struct and record.size > schema.begin:
         at += schema.begin
@@ -77,9 +85,9 @@ cdef dict dict_of(Base record):
             elif not again:
                 told[field.name] = tell(field, record, at + ATTRIBUTE_HEADER, length - ATTRIBUTE_HEADER)
         at += min(aligned(length), <size_t>(end - at))
-    for one in schema.fields:
+    for one in schema.after:
         field = <Field>one
-        if field.how != MERGED and field.how != NETWORK or told.get(field.name, ...) is not ...:
+        if told.get(field.name, ...) is not ...:
             continue
         if field.how == MERGED:
             told[field.name] = plain_of(absent(field, record))
@@ -89,6 +97,10 @@ cdef dict dict_of(Base record):
     if unknown is not None:
         told["unknown"] = unknown
     return told
+
+
+cdef object dict_inside(Base record):
+    return record.to_dict() if schema_of(type(record)).tells else dict_of(record)
 
 
 cdef object tell(Field field, Base record, const uint8_t* at, size_t size):
@@ -103,13 +115,14 @@ cdef object tell_network(Field field, Base record, const uint8_t* at, size_t siz
     cdef int bits = <int>beside(field, record)
     cdef int version = version_of(field, record, size)
     cdef uint32_t number
-    cdef uint8_t[4] masked
+    cdef uint8_t[16] masked
     if version == 4:
         number = <uint32_t>load(at, 4, not BIG_HOST)
         store(masked, 4, number & (<uint64_t>0xffffffff << (32 - bits)), not BIG_HOST)
         return dotted(masked, bits)
     if version == 6:
-        return str(network6(at, bits))
+        mask6(masked, at, bits)
+        return f"{text6(masked)}/{bits}"
     return bytes_at(at, size).hex()  # a label, or what is no network
 
 
