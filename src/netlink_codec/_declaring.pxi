@@ -15,6 +15,10 @@ cdef inline _Schema schema_of(object cls):
     return <_Schema>schema
 
 
+cdef enum:
+    LOW_CODES = 256   # a list of those is looked into faster than a dict
+
+
 def declare(cls, *, bint struct, kind, identity, family):
     """Make the class statement's class a record class: where its fields are."""
     cdef _Schema schema = _Schema.__new__(_Schema)
@@ -60,6 +64,10 @@ def declare(cls, *, bint struct, kind, identity, family):
     for one in own:
         relate(schema, <Field>one)
     schema.early = [one for one in schema.fields if (<Field>one).how <= GROWN or (<Field>one).how == MERGED]
+    highest = max(schema.by_code, default=-1)
+    schema.low_codes = [schema.by_code.get(code) for code in range(min(highest + 1, LOW_CODES))]
+    if len(schema.early) > 10:
+        schema.blank = {(<Field>one).name: ... for one in schema.early}
     schema.after = [one for one in schema.fields if (<Field>one).how in (MERGED, NETWORK)]
     schema.template = template_of(schema)
     schema.holes = holes_of(schema)

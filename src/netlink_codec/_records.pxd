@@ -83,6 +83,7 @@ cdef class _Schema:
     cdef list fields           # in the order of declaration
     cdef dict by_name
     cdef dict by_code
+    cdef list low_codes        # the same of low codes, in their places; None where there is no field
     cdef size_t header         # bytes of the struct
     cdef size_t begin          # where the attributes begin
     cdef size_t oldest         # where the struct ended before it grew
@@ -99,6 +100,7 @@ cdef class _Schema:
     cdef Field family          # what is set where an address is written
     cdef Field length          # what is set to the size of the record
     cdef list early            # Field each: told by `to_dict` before the attributes, where they are in the struct
+    cdef dict blank            # those fields, with no values yet; None if they are few
     cdef list after            # and after them, where they are not there
     cdef list needed           # Field each: what must be given
     cdef list chosen           # Field each: those that another one chooses

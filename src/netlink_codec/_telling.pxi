@@ -1,8 +1,5 @@
 # A record as a whole. Included by _records.pyx.
 
-cdef extern from *:
-    dict presized "__Pyx_PyDict_NewPresized" (Py_ssize_t size)
-
 
 def identity(Base record not None):
     """The values of the fields that its class names."""
@@ -42,7 +39,8 @@ cdef dict dict_by(_Schema schema, Base record):
     cdef uint16_t length = 0
     cdef int code
     cdef Field field
-    cdef dict told = presized(len(schema.early))
+    # A copy has room for many at once, but only a whole struct has all of them.
+    cdef dict told = schema.blank.copy() if schema.blank is not None and record.size >= schema.header else {}
     cdef list unknown = None
     cdef uint64_t[16] seen  # a bit for each code; those that are higher are looked for in `told`
     cdef uint64_t bit
@@ -63,7 +61,10 @@ cdef dict dict_by(_Schema schema, Base record):
         at = end
     while not attributes_end(record, at, end, &length):
         code = <int>load(at + 2, 2, False) & TYPE_MASK
-        one = schema.by_code.get(code)
+        if code < PyList_GET_SIZE(schema.low_codes):
+            one = schema.low_codes[code]
+        else:
+            one = schema.by_code.get(code)
         if one is None:
             if unknown is None:
                 unknown = []
