@@ -171,7 +171,7 @@ def coverage(session: nox.Session) -> None:
     session.install("coverage>=7.10", "cython>=3.1")
     install(session, "test", TRACE="1")
     session.run("coverage", "erase")
-    run_tests(session, "coverage", "run", "-m", "pytest", CODEC_EXAMPLES="30")
+    run_tests(session, "coverage", "run", "-m", "pytest", *SIDE_BY_SIDE, CODEC_EXAMPLES="30")
     session.run("coverage", "combine", "--quiet")
     # By name: Cython's plugin knows an included file only after the one that includes it.
     plain = [path for path in output("git", "ls-files", "src", "tests").splitlines() if path.endswith(".py")]
