@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from . import ct, decode, links, nfq
+from . import ct, decode, links, nfq, nft
 
-COMMANDS = {"links": links, "ct": ct, "nfq": nfq, "decode": decode}
+COMMANDS = {"links": links, "ct": ct, "nfq": nfq, "nft": nft, "decode": decode}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

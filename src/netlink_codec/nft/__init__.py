@@ -203,6 +203,9 @@ from .sets import RawElements as RawElements
 from .sets import Set as Set
 from .sets import SetDescription as SetDescription
 from .sets import SetField as SetField
+from .telling import KnownSet as KnownSet
+from .text import describe as describe
+from .text import rule_text as rule_text
 from .transaction import Change as Change
 from .transaction import GenerationMoved as GenerationMoved
 from .transaction import Result as Result

@@ -1,8 +1,8 @@
 """What rules can look at, by the words of the `nft` tool: where it is, and what it means."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .datatypes import TYPES, DataType
+from .datatypes import TYPES, DataType, Order
 from .enums import CT, META, PAYLOAD
 from .exprs import Ct, Expr, Meta, Payload
 
@@ -26,6 +26,8 @@ _PAYLOAD: tuple[tuple[str, PAYLOAD, int, int, str, tuple[str, object] | None], .
     ("ip length", NETWORK, 2, 2, "integer", ("network", 4)),
     ("ip id", NETWORK, 4, 2, "integer", ("network", 4)),
     ("ip ttl", NETWORK, 8, 1, "integer", ("network", 4)),
+    ("ip frag-off", NETWORK, 6, 2, "integer", ("network", 4)),
+    ("ip checksum", NETWORK, 10, 2, "integer", ("network", 4)),
     ("ip protocol", NETWORK, 9, 1, "inet_proto", ("network", 4)),
     ("ip saddr", NETWORK, 12, 4, "ipv4_addr", ("network", 4)),
     ("ip daddr", NETWORK, 16, 4, "ipv4_addr", ("network", 4)),
@@ -35,11 +37,19 @@ _PAYLOAD: tuple[tuple[str, PAYLOAD, int, int, str, tuple[str, object] | None], .
     ("ip6 saddr", NETWORK, 8, 16, "ipv6_addr", ("network", 6)),
     ("ip6 daddr", NETWORK, 24, 16, "ipv6_addr", ("network", 6)),
     ("arp operation", NETWORK, 6, 2, "arp_op", None),
+    ("arp saddr ether", NETWORK, 8, 6, "ether_addr", None),
+    ("arp saddr ip", NETWORK, 14, 4, "ipv4_addr", None),
+    ("arp daddr ether", NETWORK, 18, 6, "ether_addr", None),
+    ("arp daddr ip", NETWORK, 24, 4, "ipv4_addr", None),
     ("icmp type", TRANSPORT, 0, 1, "icmp_type", ("l4proto", "icmp")),
     ("icmp code", TRANSPORT, 1, 1, "icmp_code", ("l4proto", "icmp")),
     ("icmpv6 type", TRANSPORT, 0, 1, "icmpv6_type", ("l4proto", "icmpv6")),
     ("icmpv6 code", TRANSPORT, 1, 1, "icmpv6_code", ("l4proto", "icmpv6")),
     ("tcp flags", TRANSPORT, 13, 1, "tcp_flag", ("l4proto", "tcp")),
+    ("tcp sequence", TRANSPORT, 4, 4, "integer", ("l4proto", "tcp")),
+    ("tcp ackseq", TRANSPORT, 8, 4, "integer", ("l4proto", "tcp")),
+    ("tcp window", TRANSPORT, 14, 2, "integer", ("l4proto", "tcp")),
+    ("udp length", TRANSPORT, 4, 2, "integer", ("l4proto", "udp")),
     ("th sport", TRANSPORT, 0, 2, "inet_service", None),
     ("th dport", TRANSPORT, 2, 2, "inet_service", None),
     *(
@@ -49,7 +59,7 @@ _PAYLOAD: tuple[tuple[str, PAYLOAD, int, int, str, tuple[str, object] | None], .
     ),
 )
 
-_META = (
+_META: tuple[tuple[Any, ...], ...] = (
     ("length", META.LEN, "integer", 4),
     ("protocol", META.PROTOCOL, "ether_type", 0),
     ("priority", META.PRIORITY, "classid", 0),
@@ -73,11 +83,11 @@ _META = (
     ("iifgroup", META.IIFGROUP, "devgroup", 0),
     ("oifgroup", META.OIFGROUP, "devgroup", 0),
     ("cgroup", META.CGROUP, "integer", 4),
-    ("random", META.PRANDOM, "integer", 4),
+    ("random", META.PRANDOM, "integer", 4, "big"),
     ("ipsec", META.SECPATH, "integer", 1),
 )
 
-_CT = (
+_CT: tuple[tuple[Any, ...], ...] = (
     ("state", CT.STATE, "ct_state", 0),
     ("direction", CT.DIRECTION, "ct_dir", 0),
     ("status", CT.STATUS, "ct_status", 0),
@@ -85,14 +95,31 @@ _CT = (
     ("expiration", CT.EXPIRATION, "integer", 4),
     ("helper", CT.HELPER, "string", 0),
     ("zone", CT.ZONE, "integer", 2),
-    ("id", CT.ID, "integer", 4),
+    ("id", CT.ID, "integer", 4, "big"),
     ("label", CT.LABELS, "ct_label", 0),
 )
 
+_CT_COUNTS: tuple[tuple[Any, ...], ...] = (
+    ("packets", CT.PKTS, "integer", 8),
+    ("bytes", CT.BYTES, "integer", 8),
+    ("avgpkt", CT.AVGPKT, "integer", 8),
+)
+"""Of both directions, or of one."""
 
-def _typed(name: str, size: int, order: str | None = None) -> DataType:
+_CT_ENDS: tuple[tuple[Any, ...], ...] = (
+    ("ip saddr", CT.SRC_IP, "ipv4_addr", 0),
+    ("ip daddr", CT.DST_IP, "ipv4_addr", 0),
+    ("ip6 saddr", CT.SRC_IP6, "ipv6_addr", 0),
+    ("ip6 daddr", CT.DST_IP6, "ipv6_addr", 0),
+    ("proto-src", CT.PROTO_SRC, "inet_service", 0),
+    ("proto-dst", CT.PROTO_DST, "inet_service", 0),
+)
+"""Of one direction."""
+
+
+def _typed(name: str, size: int, order: Order | None = None) -> DataType:
     one = TYPES[name]
-    return one.ordered("big" if order == "big" else one.order, size)
+    return one.ordered(order or one.order, size)
 
 
 FIELDS: dict[str, Field] = {
@@ -102,8 +129,18 @@ FIELDS: dict[str, Field] = {
             Field(name, _typed(type, size, "big"), Payload(base=base, offset=offset, len=size), needs)
             for name, base, offset, size, type, needs in _PAYLOAD
         ),
-        *(Field(f"meta {name}", _typed(type, size), Meta(key=key)) for name, key, type, size in _META),
-        *(Field(f"ct {name}", _typed(type, size), Ct(key=key)) for name, key, type, size in _CT),
+        *(Field(f"meta {name}", _typed(*how), Meta(key=key)) for name, key, *how in _META),
+        *(Field(f"ct {name}", _typed(*how), Ct(key=key)) for name, key, *how in _CT),
+        *(
+            Field(f"ct {direction}{name}", _typed(*how), Ct(key=key, direction=number))
+            for direction, number in (("", None), ("original ", 0), ("reply ", 1))
+            for name, key, *how in _CT_COUNTS
+        ),
+        *(
+            Field(f"ct {direction} {name}", _typed(*how), Ct(key=key, direction=number))
+            for direction, number in (("original", 0), ("reply", 1))
+            for name, key, *how in _CT_ENDS
+        ),
     )
 }
 """By name. Those of `meta` go without that word too."""

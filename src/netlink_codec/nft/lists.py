@@ -24,7 +24,9 @@ def generation() -> Request[Generation]:
 def _list(kind: int, record: Any, new: int, family: Family | None, plural: str, **where: Any) -> Any:
     """A dump; what the kernel does not filter by is left out on this side, too."""
     where = {name: value for name, value in where.items() if value is not None}
-    asked = record(family=0 if family is None else family_of(family), **where)
+    # Of sets, the kernel takes a table only with its family, and lists none otherwise.
+    sent = {} if family is None and record is Set else where
+    asked = record(family=0 if family is None else family_of(family), **sent)
     if family is not None:
         where["family"] = family_of(family)
     # Where there is no such table, chain or type, there is nothing to list.
@@ -137,14 +139,22 @@ def elements(family: Family, table: str, set: str | Set, *, reset: bool = False)
     quotas of elements to zero, at once with reading them (Linux 6.5).
     """
     which = found(family, table, set)
-    name = set if isinstance(set, str) else set.name or ""
-    asked = RawElements(family=family_of(family), table=table, set=name)
-    message = Message(MSG.GETSETELEM_RESET if reset else MSG.GETSETELEM, NLM_F_DUMP, asked)
-    doing = f"list elements of {table} {name}"
     if isinstance(which, Set):
-        shape = which.shape
-        return Folded(message, lambda: _Unfolding(shape), not_found=GONE, doing=doing)
+        return elements_as(family, table, which.name or "", which.shape, reset=reset)
+    message, doing = _all(family, table, which.set, reset)
     return Folded(lambda one: message, lambda one: _Unfolding(one.shape), late=[which], not_found=GONE, doing=doing)
+
+
+def elements_as(family: Family, table: str, set: str, shape: Shape, *, reset: bool = False) -> Dump[Element]:
+    """What is in a set, read as if it had this shape."""
+    message, doing = _all(family, table, set, reset)
+    return Folded(message, lambda: _Unfolding(shape), not_found=GONE, doing=doing)
+
+
+def _all(family: Family, table: str, set: str, reset: bool) -> tuple[Message, str]:
+    asked = RawElements(family=family_of(family), table=table, set=set)
+    message = Message(MSG.GETSETELEM_RESET if reset else MSG.GETSETELEM, NLM_F_DUMP, asked)
+    return message, f"list elements of {table} {set}"
 
 
 def element(family: Family, table: str, set: str | Set, key: Any, *, reset: bool = False) -> Procedure[Element]:

@@ -1,0 +1,198 @@
+"""Values in the words of the `nft` tool, which it reads back as the same bytes."""
+
+from collections.abc import Iterable
+from enum import IntFlag
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any
+
+from ..conntrack.enums import IPPROTO, IPS
+from .datatypes import DataType, Range
+from .elements import CATCHALL
+from .enums import CT_STATE, VERDICT
+from .exprs import Verdict
+
+
+def _counted(first: int, text: str) -> dict[int, str]:
+    """Words for numbers one after another; - is for one that has none."""
+    return {number: word for number, word in enumerate(text.split(), first) if word != "-"}
+
+
+WORDS: dict[str, dict[int, str]] = {
+    "inet_proto": {int(member): member.word for member in IPPROTO if member is not IPPROTO.GRE}
+    | {2: "igmp", 50: "esp", 51: "ah", 108: "comp"},
+    "ether_type": {0x0800: "ip", 0x0806: "arp", 0x86DD: "ip6", 0x8100: "vlan", 0x88A8: "8021ad"},
+    "iface_type": {1: "ether", 512: "ppp", 768: "ipip", 769: "ipip6", 772: "loopback", 776: "sit", 778: "ipgre"},
+    "nf_proto": {2: "ipv4", 10: "ipv6"},
+    "arp_op": _counted(1, "request reply rrequest rreply - - - inrequest inreply nak"),
+    "icmp_type": _counted(
+        0,
+        "echo-reply - - destination-unreachable source-quench redirect - - echo-request router-advertisement "
+        "router-solicitation time-exceeded parameter-problem timestamp-request timestamp-reply info-request "
+        "info-reply address-mask-request address-mask-reply",
+    ),
+    "icmp_code": _counted(
+        0,
+        "net-unreachable host-unreachable prot-unreachable port-unreachable frag-needed - - - - net-prohibited "
+        "host-prohibited - - admin-prohibited",
+    ),
+    "icmpv6_type": _counted(1, "destination-unreachable packet-too-big time-exceeded parameter-problem")
+    | _counted(
+        128,
+        "echo-request echo-reply mld-listener-query mld-listener-report mld-listener-done nd-router-solicit "
+        "nd-router-advert nd-neighbor-solicit nd-neighbor-advert nd-redirect router-renumbering - - "
+        "ind-neighbor-solicit ind-neighbor-advert mld2-listener-report",
+    ),
+    "icmpv6_code": _counted(
+        0, "no-route admin-prohibited - addr-unreachable port-unreachable policy-fail reject-route"
+    ),
+    "icmpx_code": _counted(0, "no-route port-unreachable host-unreachable admin-prohibited"),
+    "ct_dir": _counted(0, "original reply"),
+    "pkt_type": _counted(0, "host broadcast multicast other"),
+    "fib_addrtype": _counted(0, "unspec unicast local broadcast anycast multicast blackhole unreachable prohibit"),
+}
+"""By data type, what numbers are called."""
+
+BITS: dict[str, dict[int, str]] = {
+    "ct_state": {int(bit): str(bit.name).lower() for bit in CT_STATE},
+    "ct_status": {
+        int(IPS.EXPECTED): "expected",
+        int(IPS.SEEN_REPLY): "seen-reply",
+        int(IPS.ASSURED): "assured",
+        int(IPS.CONFIRMED): "confirmed",
+        int(IPS.SRC_NAT): "snat",
+        int(IPS.DST_NAT): "dnat",
+        int(IPS.DYING): "dying",
+    },
+    "tcp_flag": {1 << bit: word for bit, word in _counted(0, "fin syn rst psh ack urg ecn cwr").items()},
+}
+"""By data type, what bits are called."""
+
+_HEX = {"mark": 8, "classid": 8, "ether_type": 4}
+_DECIMAL = frozenset(WORDS) | {"inet_service", "integer", "iface_index", "realm", "uid", "gid", "devgroup", "boolean"}
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+class Unsaid(Exception):
+    """There are no words for it."""
+
+
+def name(text: str | None) -> str:
+    """Of a chain, a set, an object: as it is, if it is a word."""
+    if not text or not _NAME.issuperset(text) or not (text[0].isalpha() or text[0] == "_"):
+        raise Unsaid
+    return text
+
+
+def quoted(text: str | None) -> str:
+    """Text in quotes, in which nothing can be escaped."""
+    if text is None or not text.isprintable() or '"' in text or "\\" in text:
+        raise Unsaid
+    return f'"{text}"'
+
+
+def duration(seconds: float) -> str:
+    """30s, 1h30m, 1s500ms."""
+    whole, rest = divmod(round(seconds * 1000), 1000)
+    words = []
+    for size, unit in _UNITS:
+        number, whole = divmod(whole, size)
+        words += [f"{number}{unit}"] if number else []
+    words += [f"{rest}ms"] if rest else []
+    return "".join(words) or "0s"
+
+
+def bits(kind: DataType, value: int, between: str) -> str:
+    """Words for all bits that are set."""
+    known = BITS.get(kind.name, {})
+    words = [word for bit, word in known.items() if value & bit]
+    if not words or value & ~sum(known):
+        raise Unsaid
+    return between.join(words)
+
+
+def said(kind: DataType, value: Any) -> str:
+    """A value of this type: an address, a number, a word, a range of them, a network."""
+    if isinstance(value, Range):
+        return f"{said(kind, value.first)}-{said(kind, value.last)}"
+    if isinstance(value, IPv4Network | IPv6Network):
+        return str(value.network_address if value.prefixlen == value.max_prefixlen else value)
+    if kind.make is not None:
+        return str(value)
+    if kind.name == "ifname":
+        if not value or "*" in value[:-1]:
+            raise Unsaid
+        return quoted(value)
+    if kind.name == "string":
+        return quoted(value)
+    if kind.name == "ether_addr":
+        return str(value)
+    if kind.name in BITS:
+        return bits(kind, value, " | ")
+    if isinstance(value, int):
+        number = int(value)
+        word = WORDS.get(kind.name, {}).get(number)
+        if word is not None:
+            return word
+        if kind.name in _HEX:
+            return f"0x{number:0{_HEX[kind.name]}x}"
+        if kind.name in _DECIMAL:
+            return str(number)
+    raise Unsaid
+
+
+def read(kind: DataType, data: bytes) -> str:
+    """What these bytes are, if they are nothing but what the words say."""
+    if len(data) != kind.size:
+        raise Unsaid
+    value = kind.read(data)
+    if kind.write(value) != data or (kind.name == "ifname" and value.endswith("*")):
+        raise Unsaid
+    return said(kind, value)
+
+
+def key(parts: Iterable[DataType], value: Any) -> str:
+    """A key of a set, or what a map leads to."""
+    parts = tuple(parts)
+    if value is CATCHALL:
+        return "*"
+    if len(parts) == 1:
+        return said(parts[0], value)
+    return " . ".join(said(part, one) for part, one in zip(parts, value, strict=True))
+
+
+_VERDICTS = {VERDICT.JUMP, VERDICT.GOTO}
+_FINAL = {VERDICT.ACCEPT, VERDICT.DROP, VERDICT.CONTINUE, VERDICT.RETURN}
+
+
+def verdict(one: Verdict | None) -> str:
+    if one is None or one.unknown or one.chain_id is not None:
+        raise Unsaid
+    if one.code in _VERDICTS:
+        return f"{one.code.word} {name(one.chain)}"
+    if one.code not in _FINAL or one.chain is not None:
+        raise Unsaid
+    return one.code.word
+
+
+def flags_within(value: IntFlag | None, known: int) -> int:
+    """The flags, if there is no other than these."""
+    number = int(value or 0)
+    if number & ~known:
+        raise Unsaid
+    return number
+
+
+def prefix_length(mask: bytes) -> int | None:
+    """Of a mask that is a network's."""
+    number, width = int.from_bytes(mask, "big"), 8 * len(mask)
+    host = number ^ ((1 << width) - 1)
+    return None if host & (host + 1) else width - host.bit_length()
+
+
+def led_to(parts: Iterable[DataType], value: Any) -> str:
+    """What an element of a map leads to."""
+    if isinstance(value, Verdict):
+        return verdict(value)
+    parts = tuple(parts)
+    return key(parts, value) if parts else quoted(value)
