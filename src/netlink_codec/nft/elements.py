@@ -203,7 +203,12 @@ class Reading(ElementReader):
 
 def read_elements(set: Set, *lists: RawElements) -> list[Element]:
     """The elements of a set that the kernel told of in an event."""
-    reading = Reading(set.shape)
+    return elements_in(set.shape, lists)
+
+
+def elements_in(shape: Shape, lists: Iterable[RawElements]) -> list[Element]:
+    """As `read_elements`, of a set of this shape."""
+    reading = Reading(shape)
     found: list[Element] = [one for some in lists for one in reading.take(bytes(some))]
     return [*found, *reading.rest()]
 

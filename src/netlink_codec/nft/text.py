@@ -10,7 +10,7 @@ from ..records import OpenEnum, reader
 from ..requests import Dump, Procedure
 from . import telling_nat, telling_statements, words
 from .datatypes import DataType, Range
-from .elements import Element, Reading
+from .elements import Element, elements_in
 from .enums import CHAIN_F, HOOK, MSG, NFPROTO, SET_F
 from .exprs import Dynset, Expression, Lookup, Objref
 from .lists import rule as get_rule
@@ -60,13 +60,7 @@ def sets_in(rule: Rule) -> list[str]:
 
 def known_set(one: Set, *lists: RawElements) -> KnownSet:
     """A set, and what is in it."""
-
-    def elements(shape: Shape) -> list[Element]:
-        reading = Reading(shape)
-        found = [element for some in lists for element in reading.take(some)]
-        return [*found, *reading.rest()]
-
-    return KnownSet(one, elements)
+    return KnownSet(one, lambda shape: elements_in(shape, lists))
 
 
 def describe(rule: Rule, known: dict[Any, KnownSet] | None = None) -> Procedure[str]:
