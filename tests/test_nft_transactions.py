@@ -260,3 +260,10 @@ def test_a_dump_of_elements_may_be_left(table):
     with table.dump(nft.elements("inet", "t", "s")) as results:
         next(results)
     assert count(table) == 20_000
+
+
+def test_what_is_missing_of_a_set_is_told_by_name(table):
+    with pytest.raises(nl.NotFound, match=r"set 'inet t nowhere': .*\(attribute name\)"):
+        table.do(nft.add_elements("inet", "t", "nowhere", ["192.0.2.1"]))
+    with pytest.raises(nl.NotFound, match=r"\(attribute table\)"):
+        table.do(nft.add_elements("inet", "elsewhere", "s", ["192.0.2.1"]))

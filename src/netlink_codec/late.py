@@ -62,6 +62,8 @@ class Asked(Late):
 
     protocol: ClassVar[int]
     missing: ClassVar[int]
+    record: ClassVar[type | None] = None
+    """Whose fields the attributes of the question are called by, in an error message."""
 
     def question(self) -> Message:
         """What to ask; exactly one message answers."""

@@ -98,7 +98,14 @@ class Filling:
 
 @lru_cache(maxsize=256)
 def _request(value: Asked) -> Request[int]:
-    return Request(value.question(), value.value, single=True, not_found=[value.missing], doing=f"look up {value}")
+    return Request(
+        value.question(),
+        value.value,
+        single=True,
+        not_found=[value.missing],
+        doing=f"look up {value}",
+        record=value.record,
+    )
 
 
 def _copy(error: NetlinkError, strerror: str | None) -> NetlinkError:

@@ -68,7 +68,7 @@ class Set(Named, identity=("family", "table", "name")):
     type: str | None = attr(19, STRING)
     """How the kernel keeps it; since Linux 6.16."""
     count: int | None = attr(20, U32BE)
-    """How many elements of the kernel it has; since Linux 6.16."""
+    """How many elements it has, an interval being one; since Linux 6.16."""
 
     @property
     def comment(self) -> str | None:

@@ -52,6 +52,7 @@ class NamedSet(Asked):
     longest = 1024
     protocol = NETLINK_NETFILTER
     missing = errno.ENOENT
+    record = Set
 
     def __init__(self, family: Family, table: str, set: str) -> None:
         self.family = family_of(family)
