@@ -348,3 +348,15 @@ def test_mutated_connections_are_read_or_refused():
         for look in LOOKS:
             with contextlib.suppress(nl.DecodeError, AttributeError):
                 look(flow)
+
+
+def test_parts_of_a_direction():
+    assert ct.direction("udp", dport=53) == ct.Tuple(protocol=ct.Protocol(number=ct.IPPROTO.UDP, dst_port=53))
+    assert ct.direction(src="10.0.0.1") == ct.Tuple(addresses=ct.Addresses(v4_src=IPv4Address("10.0.0.1")))
+    assert ct.direction("icmp", icmp_type=8).protocol.icmp_id is None
+    assert ct.direction("icmp", "10.0.0.1", "10.0.0.2").protocol.icmp_id == 0
+    for wrong in ({"dport": 53}, {"icmp_type": 8}, {"proto": "icmp", "dport": 1}, {"proto": "udp", "icmp_id": 1}):
+        with pytest.raises(ValueError, match=r"protocol|icmp"):
+            ct.direction(**wrong)
+    with pytest.raises(ValueError, match="one family"):
+        ct.direction(src="10.0.0.1", dst="::1")

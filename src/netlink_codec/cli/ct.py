@@ -130,19 +130,18 @@ def _filters(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     if args.mark is not None:
         filters["mark"], filters["mark_mask"] = args.mark
     family = None if args.family is None else FAMILIES[args.family]
-    ends: dict[str, Any] = {}
-    for name in ("src", "dst"):
-        address = getattr(args, name)
+    for address in (args.src, args.dst):
         if address is not None:
-            ends[f"v{address.version}_{name}"] = address
             if family not in (None, 2 if address.version == 4 else 10):
                 raise OSError(f"{address} is not of the family that was asked for")
             family = 2 if address.version == 4 else 10
     if args.proto is None and (args.sport is not None or args.dport is not None):
         raise OSError("ports are those of a protocol: say which, by --proto")
-    protocol = {"number": args.proto, "src_port": args.sport, "dst_port": args.dport}
-    if ends or args.proto is not None:
-        filters["orig"] = ct.Tuple(addresses=ct.Addresses(**ends), protocol=ct.Protocol(**protocol))
+    if any(one is not None for one in (args.src, args.dst, args.proto)):
+        try:
+            filters["orig"] = ct.direction(args.proto, args.src, args.dst, args.sport, args.dport)
+        except ValueError as error:
+            raise OSError(str(error)) from error
     for one in (2, 10) if family is None and "orig" in filters else (family,):
         yield {**filters, "family": one}
 

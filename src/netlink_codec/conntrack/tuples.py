@@ -20,9 +20,9 @@ _ANSWERS = {
 
 
 def direction(
-    proto: int | str,
-    src: Address,
-    dst: Address,
+    proto: int | str | None = None,
+    src: Address | None = None,
+    dst: Address | None = None,
     sport: int | None = None,
     dport: int | None = None,
     *,
@@ -31,28 +31,32 @@ def direction(
     icmp_id: int | None = None,
     zone: int | None = None,
 ) -> Tuple:
-    """One direction of a connection. Of icmp and icmpv6, `icmp_type`, `icmp_code` and `icmp_id` stand for the ports.
+    """One direction of a connection; or parts of one, for `flows` and `flush` to compare with.
 
-    `zone` is for a connection of which this direction alone is in one.
+    Of icmp and icmpv6, `icmp_type`, `icmp_code` and `icmp_id` stand for the ports. `zone` is for a connection of which
+    this direction alone is in one.
     """
-    source, destination = ip_address(src), ip_address(dst)
-    if source.version != destination.version:
-        raise ValueError(f"{source} and {destination} are not of one family")
-    protocol = IPPROTO.of(proto)
-    ends: dict[str, Any] = {f"v{source.version}_src": source, f"v{source.version}_dst": destination}
+    addresses = {name: ip_address(text) for name, text in (("src", src), ("dst", dst)) if text is not None}
+    ends: dict[str, Any] = {f"v{address.version}_{name}": address for name, address in addresses.items()}
+    if len({name[:2] for name in ends}) > 1:
+        raise ValueError(f"{src} and {dst} are not of one family")
+    protocol = None if proto is None else IPPROTO.of(proto)
+    prefix = None if protocol is None else _ICMP.get(protocol)
     number = {"type": icmp_type, "code": icmp_code, "id": icmp_id}
     given = {name: value for name, value in number.items() if value is not None}
-    prefix = _ICMP.get(protocol)
-    if prefix is None and given:
+    ports = sport is not None or dport is not None
+    if protocol is None and (given or ports):
+        raise ValueError("ports, types and ids are those of a protocol: say which")
+    if protocol is not None and prefix is None and given:
         raise ValueError(f"{protocol.word} has no type, code and id: these are of icmp and icmpv6")
-    if prefix is not None and (sport is not None or dport is not None):
+    if protocol is not None and prefix is not None and ports:
         raise ValueError(f"{protocol.word} has no ports")
-    if prefix is not None:  # the kernel wants all three
+    if prefix is not None and len(ends) == 2:  # the kernel wants all three of a whole one
         given = {name: value or 0 for name, value in number.items()}
     fields: dict[str, Any] = {f"{prefix}_{name}": value for name, value in given.items()}
     return Tuple(
-        addresses=Addresses(**ends),
-        protocol=Protocol(number=protocol, src_port=sport, dst_port=dport, **fields),
+        addresses=Addresses(**ends) if ends else None,
+        protocol=Protocol(number=protocol, src_port=sport, dst_port=dport, **fields) if protocol is not None else None,
         zone=zone,
     )
 
