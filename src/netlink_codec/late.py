@@ -62,6 +62,8 @@ class Asked(Late):
 
     protocol: ClassVar[int]
     missing: ClassVar[int]
+    record: ClassVar[type | None] = None
+    """As a Request has it."""
 
     def question(self) -> Message:
         """What to ask; exactly one message answers."""

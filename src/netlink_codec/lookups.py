@@ -98,7 +98,8 @@ class Filling:
 
 @lru_cache(maxsize=256)
 def _request(value: Asked) -> Request[int]:
-    return Request(value.question(), value.value, single=True, not_found=[value.missing], doing=f"look up {value}")
+    doing, record = f"look up {value}", value.record
+    return Request(value.question(), value.value, single=True, not_found=[value.missing], doing=doing, record=record)
 
 
 def _copy(error: NetlinkError, strerror: str | None) -> NetlinkError:

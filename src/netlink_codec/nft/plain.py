@@ -18,6 +18,8 @@ _NESTED = b"(?:" + b"|".join(re.escape(_U16.pack(1 | flag)) for flag in (0, NLA_
 """The kernel does not flag what is nested here; others may."""
 _MOST_ADDRESSES = 3000
 """In one attribute, with a header each."""
+_LONGEST = 64
+"""NFT_DATA_VALUE_MAXLEN, the bytes of a key"""
 _INTEGERS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _END = _HEADER.pack(8, 3) + b"\0\0\0\1"
 """NFTA_SET_ELEM_FLAGS, INTERVAL_END"""
@@ -49,6 +51,8 @@ def _pattern(size: int) -> "tuple[re.Pattern[bytes], re.Pattern[bytes], int]":
 
 def keys(data: bytes, size: int) -> list[bytes] | None:
     """The keys of these elements; None if there is more to them."""
+    if size > _LONGEST:
+        return None
     pattern, _, length = _pattern(size)
     found = pattern.findall(data)
     # Where that is all of it, each begins where the one before it ends.
@@ -57,6 +61,8 @@ def keys(data: bytes, size: int) -> list[bytes] | None:
 
 def ends(data: bytes, size: int) -> list[tuple[bytes, bool, None]] | None:
     """The ends of these intervals, and whether it is where one begins; None if there is more to them."""
+    if size > _LONGEST:
+        return None
     _, pattern, length = _pattern(size)
     found = [(begin or end, not end, None) for begin, end in pattern.findall(data)]
     expected = sum(length if begins else length + len(_END) for _, begins, _ in found)

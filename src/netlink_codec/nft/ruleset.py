@@ -33,7 +33,7 @@ from .enums import (
     TRACE,
     VERDICT,
 )
-from .exprs import EXPRESSION, INVERTED, Expression, Verdict
+from .exprs import EXPRESSION, INVERTED, Expression, Immediate, Verdict
 
 FAMILY = as_enum(U8, NFPROTO)
 
@@ -146,10 +146,9 @@ class Rule(Named, identity=("family", "table", "chain", "handle")):
     def verdict(self) -> Verdict | None:
         """What it ends with, if that is always the same."""
         for expression in reversed(self.expressions or ()):
-            data: Any = expression.data
-            if expression.name == "immediate" and data.dreg == 0:
-                found: Verdict | None = data.data.verdict
-                return found
+            data = expression.data
+            if isinstance(data, Immediate) and data.dreg == 0:
+                return None if data.data is None else data.data.verdict
         return None
 
 

@@ -67,7 +67,9 @@ class Change(Atomic[Result]):
         self.sets = tuple(sets)
         """What must be known, or is made."""
         self.messages = messages
-        super().__init__(late=_unknown([self]), doing=doing)
+        wanted: dict[NamedSet, None] = {}
+        _unknown([self], wanted, set())
+        super().__init__(late=tuple(wanted), doing=doing)
         self.record = record
         self.not_found = tuple(not_found)
 
@@ -91,13 +93,21 @@ class Transaction(Atomic[Result]):
     str is looked up first, but if it is added by the transaction itself.
     """
 
-    __slots__ = ("changes", "genid", "handles")
+    __slots__ = ("_made", "_wanted", "changes", "genid", "handles")
 
     def __init__(self, changes: Iterable[Change] = (), *, genid: int | None = None, handles: bool = True) -> None:
         super().__init__()
+        if isinstance(changes, Change):
+            raise TypeError(f"a transaction is made of a list of changes; {changes!r} alone can be done as well")
+        if genid is not None and not isinstance(genid, int):
+            raise TypeError(f"a generation is a number, not {genid!r}")
+        if genid is not None and not 0 <= genid < 1 << 32:
+            raise ValueError(f"{genid} is out of range for the number of a generation")
         self.changes: list[Change] = []
         self.genid = genid
         self.handles = handles
+        self._wanted: dict[NamedSet, None] = {}
+        self._made: set[tuple[Any, ...]] = set()
         self.add(*changes)
 
     def add(self, *changes: Change) -> None:
@@ -106,7 +116,9 @@ class Transaction(Atomic[Result]):
             if not isinstance(change, Change):
                 raise TypeError(f"{change!r} is not a change")
         self.changes += changes
-        self.late = _unknown(self.changes)
+        if any(change.sets for change in changes):
+            _unknown(changes, self._wanted, self._made)
+            self.late = tuple(self._wanted)
         count = len(self.changes)
         self.doing = self.changes[0].doing if count == 1 else f"transaction of {count} changes"
 
@@ -114,17 +126,14 @@ class Transaction(Atomic[Result]):
         return Assembly(self.changes, self.genid, self.handles, self, known)
 
 
-def _unknown(changes: Iterable[Change]) -> tuple[NamedSet, ...]:
-    """The sets that must be looked up: those that no change before makes."""
-    wanted: dict[NamedSet, None] = {}
-    made = set()
+def _unknown(changes: Iterable[Change], wanted: dict[NamedSet, None], made: set[tuple[Any, ...]]) -> None:
+    """Add the sets that must be looked up: those that no change before makes."""
     for change in changes:
         for one in change.sets:
             if isinstance(one, Set):
                 made.add((one.family, one.table, one.name))
             elif (one.family, one.table, one.set) not in made:
                 wanted[one] = None
-    return tuple(wanted)
 
 
 class Assembly(Plan[Result]):
@@ -181,6 +190,12 @@ class Assembly(Plan[Result]):
             self._ids[self._numbers if what is None else what] = self._numbers
             return self._numbers
         return self._ids[what]
+
+    def number_of(self, change: "Change") -> int:
+        """The number of what a change before this one makes."""
+        if change not in self._ids:
+            raise ValueError(f"{change.doing!r} is not in this transaction, before what refers to it")
+        return self._ids[change]
 
     def cramped(self) -> None:
         self.messages = [
