@@ -1,6 +1,6 @@
 """What rules can look at, by the words of the `nft` tool: where it is, and what it means."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .datatypes import TYPES, DataType
 from .enums import CT, META, PAYLOAD
@@ -77,7 +77,7 @@ _META = (
     ("ipsec", META.SECPATH, "integer", 1),
 )
 
-_CT = (
+_CT: tuple[tuple[Any, ...], ...] = (
     ("state", CT.STATE, "ct_state", 0),
     ("direction", CT.DIRECTION, "ct_dir", 0),
     ("status", CT.STATUS, "ct_status", 0),
@@ -85,7 +85,7 @@ _CT = (
     ("expiration", CT.EXPIRATION, "integer", 4),
     ("helper", CT.HELPER, "string", 0),
     ("zone", CT.ZONE, "integer", 2),
-    ("id", CT.ID, "integer", 4),
+    ("id", CT.ID, "integer", 4, "big"),
     ("label", CT.LABELS, "ct_label", 0),
 )
 
@@ -103,7 +103,7 @@ FIELDS: dict[str, Field] = {
             for name, base, offset, size, type, needs in _PAYLOAD
         ),
         *(Field(f"meta {name}", _typed(type, size), Meta(key=key)) for name, key, type, size in _META),
-        *(Field(f"ct {name}", _typed(type, size), Ct(key=key)) for name, key, type, size in _CT),
+        *(Field(f"ct {name}", _typed(type, size, *order), Ct(key=key)) for name, key, type, size, *order in _CT),
     )
 }
 """By name. Those of `meta` go without that word too."""
@@ -111,6 +111,8 @@ FIELDS: dict[str, Field] = {
 
 def field(name: str) -> Field:
     """One of them: "ip saddr", "tcp dport", "iifname", "ct state"."""
+    if not isinstance(name, str):
+        raise TypeError(f"a field is named by a str, not {name!r}")
     found = FIELDS.get(name) or FIELDS.get(f"meta {name}")
     if found is None:
         raise ValueError(f"{name!r} is no field; there are {', '.join(FIELDS)}")
