@@ -35,7 +35,12 @@ def _comment(text: str | None) -> bytes | None:
 def add_table(
     family: Family, name: str, *, flags: TABLE_F | None = None, comment: str | None = None, exist_ok: bool = False
 ) -> Change:
-    """A table. With TABLE_F.OWNER it belongs to the connection's socket, and goes with it."""
+    """A table.
+
+    With TABLE_F.OWNER it belongs to the socket that adds it, and goes with it. A connection that several use at once
+    has more sockets than one, and one whose call is cancelled takes another: such a table wants a connection of its
+    own, that one thread or task uses.
+    """
     name = name_of("table", name)
     record = Table(family=family_of(family), name=name, flags=flags, userdata=_comment(comment))
     return _add(f"table {record.family.word} {name}", MSG.NEWTABLE, record, exist_ok)

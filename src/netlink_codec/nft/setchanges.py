@@ -193,6 +193,7 @@ def _elements(
         known = which if isinstance(which, Set) else assembly.sets[place]
         if known.family != place[0] or known.table != table:
             known = known.replace(family=place[0], table=table)
+        assembly.sets.setdefault(place, known)
         return element_messages(kind, flags, known, wanted, keys_alone=alone)
 
     sets: list[NamedSet | Set] = [which] if wanted and isinstance(which, NamedSet) else []

@@ -11,6 +11,7 @@ from ..constants import NLM_F_ECHO
 from ..errors import BatchError, NetlinkError
 from ..records import Record, reader
 from ..requests import Atomic, Plan, Request
+from .blame import culprit
 from .enums import MSG
 from .ruleset import Generation
 from .sets import RawElements, Set
@@ -230,6 +231,9 @@ class Assembly(Plan[Result]):
             moved = GenerationMoved()
             moved.request = self._whole
             return moved
+        for position, error in errors.items():
+            if error.offset is not None and error.hint is None and position < len(self.messages):
+                error.hint = culprit(self.messages[position], error.offset, lambda *place: self.sets.get(place))
         if isinstance(self._whole, Change):
             only = next(iter(errors.values()))
             only.request = self._whole
