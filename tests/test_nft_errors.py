@@ -61,6 +61,12 @@ def test_which_element_leads_nowhere(conn):
     assert conn.collect(nft.sets()) == []
 
 
+def test_which_element_of_a_rule_s_own_map(conn):
+    verdicts = {("10.0.0.1", 80): "accept", ("10.0.0.0/9", nft.Range(1, 9)): "jump x"}
+    with pytest.raises(nl.NotFound, match=r"element 10\.0\.0\.0/9 \. 1-9"):
+        conn.do(nft.add_rule("inet", "t", "c", nft.vmap(["ip saddr", "tcp dport"], verdicts)))
+
+
 def test_which_expression_it_is(conn):
     with pytest.raises(nl.NotFound, match="expression 6, immediate") as caught:
         conn.do(nft.add_rule("inet", "t", "c", nft.counter(), nft.match("tcp dport", 5), nft.jump("x")))

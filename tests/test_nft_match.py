@@ -36,6 +36,9 @@ SHOWN = [
         "meta l4proto tcp synproxy mss 1460 wscale 7",
         (nft.match("l4proto", "tcp"), nft.synproxy(1460, 7)),
     ),
+    # What is compared already is not compared once more.
+    ("meta l4proto tcp reject with tcp reset", (nft.match("l4proto", "tcp"), nft.reject("tcp reset"))),
+    ("meta l4proto udp udp dport 53", (nft.match("meta l4proto", 17), nft.match("udp dport", 53))),
 ]
 
 
@@ -47,6 +50,15 @@ def test_as_nft_has_it(conn, text, built):
     nft_run(f"flush chain inet t c\nadd rule inet t c {text}")
     (its,) = (line.strip() for line in nft_text("list chain inet t c").splitlines()[3:-2])
     assert shown == its
+
+
+@needs_nft
+@pytest.mark.parametrize("family", ["inet", "ip", "ip6"])
+def test_other_ports_alone(conn, family):
+    chain = nft.add_chain(family, "n", "c", type="nat", hook="prerouting", priority="dstnat")
+    conn.do(nft.Transaction([nft.add_table(family, "n"), chain]))
+    conn.do(nft.add_rule(family, "n", "c", nft.match("tcp dport", 80), nft.dnat(None, nft.Range(8080, 8090))))
+    assert "tcp dport 80 dnat to :8080-8090" in nft_text(f"list chain {family} n c")
 
 
 SIZED = [

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from .._core import Message
 from .elements import read_elements
-from .enums import ELEM_F, MSG, NFPROTO
+from .enums import ELEM_F, MSG
 from .ruleset import Rule
 from .sets import RawElements, Set
 
@@ -14,7 +14,7 @@ _LISTS = {MSG.NEWRULE: 4, MSG.NEWSETELEM: 3, MSG.DELSETELEM: 3, MSG.DESTROYSETEL
 _NFGENMSG = 4
 
 
-def culprit(message: Message, offset: int, known: Callable[[NFPROTO, str, str], Set | None]) -> str | None:
+def culprit(message: Message, offset: int, known: Callable[[RawElements], Set | None]) -> str | None:
     """What stands at this offset of the message: "element 10.0.0.1", "expression 3, lookup"; None if it is neither."""
     number = _index(message, offset)
     if number is None:
@@ -22,7 +22,7 @@ def culprit(message: Message, offset: int, known: Callable[[NFPROTO, str, str], 
     if message.type == MSG.NEWRULE:
         return f"expression {number + 1}, {(Rule.from_message(message).expressions or ())[number].name}"
     some = RawElements.from_message(message)
-    its = known(some.family, some.table, some.set)
+    its = known(some)
     return None if its is None else _element(its, some, number)
 
 

@@ -229,7 +229,7 @@ def reject(why: str = "port-unreachable") -> Deferred:
     return _Reject(why)
 
 
-def _ports(ports: int | Range | None) -> tuple[list[Expr], dict[str, int]]:
+def _ports(ports: int | Range | None) -> tuple[list[Expr], dict[str, Any]]:
     """Immediates, and the registers that they are in."""
     if ports is None:
         return [], {}
@@ -240,30 +240,40 @@ def _ports(ports: int | Range | None) -> tuple[list[Expr], dict[str, int]]:
     return [_immediate(first, REG.R2), _immediate(last, REG.R3)], {"reg_proto_min": REG.R2, "reg_proto_max": REG.R3}
 
 
-def _nat(type: NAT, to: Any, port: int | Range | None, flags: NAT_RANGE | None) -> tuple[Expr, ...]:
-    first = last = None
-    if to is not None:
-        first, last = (to.first, to.last) if isinstance(to, Range) else (to, to)
-        first, last = ip_address(str(first)), ip_address(str(last))
+class _Ports(Deferred):
+    """Other ports alone, of what family the table has."""
+
+    def __init__(self, expressions: list[Expr], nat: Nat) -> None:
+        self.expressions = expressions
+        self.nat = nat
+
+    def expand(self, context: Context) -> Iterator[Expr]:
+        yield from self.expressions
+        yield self.nat.replace(family=context.family)
+
+
+def _nat(type: NAT, to: Any, port: int | Range | None, flags: NAT_RANGE | None) -> tuple[Expr | Deferred, ...]:
     expressions, registers = _ports(port)
-    family = None
-    if first is not None and last is not None:
-        family = NFPROTO.IPV4 if first.version == 4 else NFPROTO.IPV6
-        expressions.insert(0, _immediate(first.packed))
-        registers["reg_addr_min"] = REG.R1
-        if first != last:
-            expressions.append(_immediate(last.packed, REG.R4))
-            registers["reg_addr_max"] = REG.R4
+    if to is None:
+        return (_Ports(expressions, Nat(type=type, flags=flags or None, **registers)),)
+    first, last = (to.first, to.last) if isinstance(to, Range) else (to, to)
+    first, last = ip_address(str(first)), ip_address(str(last))
+    expressions.insert(0, _immediate(first.packed))
+    registers["reg_addr_min"] = REG.R1
+    if first != last:
+        expressions.append(_immediate(last.packed, REG.R4))
+        registers["reg_addr_max"] = REG.R4
+    family = NFPROTO.IPV4 if first.version == 4 else NFPROTO.IPV6
     return *expressions, Nat(type=type, family=family, flags=flags or None, **registers)
 
 
-def snat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
-    """Another source: an address or a `Range` of them, and ports."""
+def snat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr | Deferred, ...]:
+    """Another source: an address or a `Range` of them, and ports; or None and ports."""
     return _nat(NAT.SNAT, to, port, flags)
 
 
-def dnat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
-    """Another destination: an address or a `Range` of them, and ports."""
+def dnat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr | Deferred, ...]:
+    """Another destination: an address or a `Range` of them, and ports; or None and ports."""
     return _nat(NAT.DNAT, to, port, flags)
 
 

@@ -67,6 +67,14 @@ class Context:
             assert isinstance(value, int)
             yield from Match((field("protocol"),), _ETHERTYPES[value], "==").expand(self)
 
+    def learn(self, fields: Sequence[Field], value: Any) -> None:
+        """This is so from here on."""
+        (one,) = fields
+        if one.name == "meta l4proto":
+            protocol = one.type.read(one.type.write(value)).word
+            if protocol not in _OF_ONE_NETWORK:
+                self._met.add(("l4proto", protocol))
+
     def load(self, fields: Sequence[Field], first: int = REG.R1) -> Iterator[Expr]:
         """Into a register, or one after another into several."""
         for one in fields:
@@ -94,6 +102,7 @@ class Context:
             flags=flags,
             id=number,
         )
+        self.assembly.own[number] = made
         self.sets.append(Message(MSG.NEWSET, NLM_F_CREATE, made))
         # Of a number of any size, which is a part, the record tells no more.
         keys = tuple(kind.ordered("big") for kind in kinds) if interval else kinds
@@ -143,6 +152,8 @@ class Match(Deferred):
             return
         yield from context.load(self.fields)
         yield from self._compare(one.type)
+        if self.op is CMP.EQ and self.mask is None and not isinstance(value, Range):
+            context.learn(self.fields, value)
 
     def _compare(self, kind: DataType) -> Iterator[Expr]:
         value = self.value

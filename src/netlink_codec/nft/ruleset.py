@@ -125,7 +125,8 @@ class Rule(Named, identity=("family", "table", "chain", "handle")):
     expressions: tuple[Expression, ...] | None = attr(4, array(EXPRESSION, code=1))
     compat: Compat | None = attr(5, nested(Compat))
     position: int | None = attr(6, U64BE)
-    """The handle of the rule before it, in a dump; of the one it goes before or behind, when it is added."""
+    """The handle of the rule before it, in a dump, where the first one of each datagram has none; of the one it goes
+    before or behind, when it is added."""
     userdata: bytes | None = attr(7, BYTES)
     id: int | None = attr(9, U32BE)
     position_id: int | None = attr(10, U32BE)

@@ -157,6 +157,8 @@ class Assembly(Plan[Result]):
         self._generation: int | None = None
         self.sets = {(one.family, one.table, one.name): one for one in known}
         """What is known of them."""
+        self.own: dict[int, Set] = {}
+        """Those that rules have for themselves, by their numbers."""
         self.closing = _CLOSING
         self.messages: list[Message] = [self._opening()]
         self.requests: list[Request[Any] | None] = [whole]
@@ -223,6 +225,10 @@ class Assembly(Plan[Result]):
             generation = self._genid % 0xFFFFFFFF + 1
         return Result(generation, records)
 
+    def _set_of(self, some: RawElements) -> Set | None:
+        own = None if some.set_id is None else self.own.get(some.set_id)
+        return own or self.sets.get((some.family, some.table, some.set))
+
     def failed(self, errors: dict[int, NetlinkError]) -> Exception:
         first = errors.get(0)
         if first is not None:
@@ -233,7 +239,7 @@ class Assembly(Plan[Result]):
             return moved
         for position, error in errors.items():
             if error.offset is not None and error.hint is None and position < len(self.messages):
-                error.hint = culprit(self.messages[position], error.offset, lambda *place: self.sets.get(place))
+                error.hint = culprit(self.messages[position], error.offset, self._set_of)
         if isinstance(self._whole, Change):
             only = next(iter(errors.values()))
             only.request = self._whole
