@@ -52,6 +52,38 @@ def test_as_nft_has_it(conn, text, built):
     assert shown == its
 
 
+IN_FAMILIES = [
+    ("arp", "arp operation request", nft.match("arp operation", 1)),
+    ("arp", "arp saddr ip 192.0.2.1", nft.match("arp saddr ip", "192.0.2.1")),
+    ("bridge", "arp operation request", nft.match("arp operation", 1)),
+    ("bridge", "arp daddr ether 02:00:00:00:00:01", nft.match("arp daddr ether", "02:00:00:00:00:01")),
+    ("netdev", "arp htype 1", nft.match("arp htype", 1)),
+    ("inet", "tcp sequence 5", nft.match("tcp sequence", 5)),
+    ("inet", "tcp window > 100", nft.match("tcp window", 100, ">")),
+    ("ip6", "udp length 8-20", nft.match("udp length", nft.Range(8, 20))),
+    ("ip", "ip checksum != 0", nft.match("ip checksum", 0, "!=")),
+]
+
+
+@needs_nft
+@pytest.mark.parametrize(("family", "text", "built"), IN_FAMILIES, ids=[" ".join(one[:2]) for one in IN_FAMILIES])
+def test_what_a_field_needs(conn, family, text, built):
+    conn.do(nft.Transaction([nft.add_table(family, "n"), nft.add_chain(family, "n", "c")]))
+    conn.do(nft.add_rule(family, "n", "c", built))
+    nft_run(f"add rule {family} n c {text}")
+    mine, its = conn.dump(nft.rules(family, "n", "c"))
+    shown = [line.strip() for line in nft_text(f"list chain {family} n c").splitlines()[2:-2]]
+    assert shown == [text, text]
+    # In a bridge, nft looks into the frame for what the kernel has said of it already.
+    assert "-" in text or mine.expressions[-2:] == its.expressions[-2:]
+
+
+def test_who_sees_no_arp(conn):
+    for family in ("inet", "ip"):
+        with pytest.raises(ValueError, match=f"family {family} sees no packets of ARP"):
+            conn.do(nft.add_rule(family, "t", "c", nft.match("arp operation", 1)))
+
+
 @needs_nft
 @pytest.mark.parametrize("family", ["inet", "ip", "ip6"])
 def test_other_ports_alone(conn, family):

@@ -259,7 +259,11 @@ class Reading:
 
 
 def read_elements(set: Set, *lists: RawElements) -> list[Element]:
-    """The elements of a set that the kernel told of in an event."""
+    """The elements of a set that the kernel told of in events.
+
+    Each end of an interval comes in a list of its own: all that are New in a Commit are read together, all that
+    are Deleted likewise. One that has no end here is one that nothing is behind.
+    """
     reading = Reading(set.shape)
     found = [one for some in lists for one in reading.take(some)]
     return [*found, *reading.rest()]

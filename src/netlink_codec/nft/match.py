@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from .transaction import Assembly
 
 _OF_ONE_NETWORK = {"icmp": 4, "icmpv6": 6}
-_ETHERTYPES = {4: 0x0800, 6: 0x86DD}
+_ETHERTYPES = {4: 0x0800, 6: 0x86DD, "arp": 0x0806}
+_KINDS = {4: "IPv4", 6: "IPv6", "arp": "ARP"}
+_OWN = {NFPROTO.IPV4: 4, NFPROTO.IPV6: 6, NFPROTO.ARP: "arp"}
+"""What packets a table of this family sees, if they are all of one kind."""
 
 
 class Deferred:
@@ -56,15 +59,14 @@ class Context:
         if what != "network":
             yield from Match((field(what),), value, "==").expand(self)
             return
-        own = {NFPROTO.IPV4: 4, NFPROTO.IPV6: 6}.get(self.family)
+        own = _OWN.get(self.family)
         if own == value:
             return
-        if own is not None or self.family is NFPROTO.ARP:
-            raise ValueError(f"a table of family {self.family.word} sees no packets of IPv{value}")
+        if own is not None or (self.family is NFPROTO.INET and value == "arp"):
+            raise ValueError(f"a table of family {self.family.word} sees no packets of {_KINDS[value]}")
         if self.family is NFPROTO.INET:
             yield from Match((field("nfproto"),), 2 if value == 4 else 10, "==").expand(self)
         else:
-            assert isinstance(value, int)
             yield from Match((field("protocol"),), _ETHERTYPES[value], "==").expand(self)
 
     def learn(self, fields: Sequence[Field], value: Any) -> None:

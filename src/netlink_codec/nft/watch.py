@@ -35,7 +35,8 @@ class Commit:
     """One transaction that somebody made: `generation` says which, and who; None if that was lost.
 
     `changes` are New and Deleted records, in their order: Table, Chain, Rule, Set, Object,
-    Flowtable, and RawElements, of which `read_elements` makes elements.
+    Flowtable, and RawElements. Of these, `read_elements` makes elements: of all that are New of one set at once, and
+    of all that are Deleted, since an interval comes in two.
     """
 
     __slots__ = ("changes", "generation")
