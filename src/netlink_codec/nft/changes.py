@@ -108,9 +108,19 @@ def rename_chain(family: Family, table: str, handle: int, name: str) -> Change:
     return Change(f"rename chain {handle} of {table} to {name}", lambda assembly, change: (message,))
 
 
-def delete_chain(family: Family, table: str, name: str, *, missing_ok: bool = False) -> Change:
-    """A chain, which nothing leads to any more, with its rules."""
-    record = Chain(family=family_of(family), table=name_of("table", table), name=name_of("chain", name))
+def _some(devs: str | Sequence[str]) -> tuple[str, ...]:
+    names = names_of("device", devs)
+    if not names:
+        raise ValueError("no device is to be taken away; without any, all would go")
+    return names
+
+
+def delete_chain(
+    family: Family, table: str, name: str, *, dev: str | Sequence[str] | None = None, missing_ok: bool = False
+) -> Change:
+    """A chain, which nothing leads to any more, with its rules; with `dev`, only these interfaces of its hook."""
+    hook = None if dev is None else Hook(devs=_some(dev))
+    record = Chain(family=family_of(family), table=name_of("table", table), name=name_of("chain", name), hook=hook)
     doing = f"chain {record.family.word} {table} {name}"
     return _delete(doing, MSG.DELCHAIN, MSG.DESTROYCHAIN, record, missing_ok)
 
@@ -245,7 +255,11 @@ def add_flowtable(
     return _add(f"flowtable {table} {name}", MSG.NEWFLOWTABLE, record, exist_ok)
 
 
-def delete_flowtable(family: Family, table: str, name: str, *, missing_ok: bool = False) -> Change:
-    """A flowtable, which no rule refers to any more."""
-    record = Flowtable(family=family_of(family), table=name_of("table", table), name=name_of("flowtable", name))
+def delete_flowtable(
+    family: Family, table: str, name: str, devs: str | Sequence[str] | None = None, *, missing_ok: bool = False
+) -> Change:
+    """A flowtable, which no rule refers to any more; with `devs`, only these interfaces of it."""
+    table, name = name_of("table", table), name_of("flowtable", name)
+    hook = None if devs is None else FlowtableHook(devs=_some(devs))
+    record = Flowtable(family=family_of(family), table=table, name=name, hook=hook)
     return _delete(f"flowtable {table} {name}", MSG.DELFLOWTABLE, MSG.DESTROYFLOWTABLE, record, missing_ok)

@@ -115,7 +115,7 @@ class DataType:
             if isinstance(value, IPv4Network | IPv6Network):
                 return self.write(value.network_address), self.write(value.broadcast_address)
         elif isinstance(value, str) and value.endswith("*") and self.read is _text:
-            start = value[:-1].encode("utf-8", "surrogateescape")
+            start = self.write(value[:-1]).rstrip(b"\0")
             return start.ljust(self.size, b"\0"), start.ljust(self.size, b"\xff")
         data = self.write(value)
         return data, data

@@ -183,7 +183,10 @@ class Match(Deferred):
             op = RANGE.EQ if self._equal() is CMP.EQ else RANGE.NEQ
             yield RangeExpr(sreg=REG.R1, op=op, from_data=Data(value=first), to_data=Data(value=last))
         elif isinstance(value, str) and value.endswith("*") and kind.name == "ifname":
-            yield Cmp(sreg=REG.R1, op=self._equal(), data=Data(value=value[:-1].encode()))
+            start = kind.bounds(value)[0].rstrip(b"\0")
+            if not start:
+                raise ValueError(f"{self!r}: that is every name, and nothing to compare")
+            yield Cmp(sreg=REG.R1, op=self._equal(), data=Data(value=start))
         else:
             yield Cmp(sreg=REG.R1, op=self.op, data=Data(value=kind.write(value)))
 
