@@ -37,8 +37,8 @@ class Result:
 
     def __init__(self, generation: int | None, records: "dict[Change, Any]") -> None:
         self.generation = generation
-        """The state that it made. None where the kernel did not say: of a transaction without `genid` that adds nothing
-        but elements, or that is empty."""
+        """The state that it made. None where the kernel did not say: of a transaction without `genid` that is empty, or
+        whose first change flushes, deletes, or adds elements."""
         self.records = records
         """What was added, as the kernel tells it: Table, Chain, Rule, … by change."""
 
@@ -169,6 +169,9 @@ class Assembly(Plan[Result]):
                 if isinstance(one, Set):
                     self.sets[one.family, one.table, one.name] = one
             for message in change.messages(self, change):
+                if message.type == MSG.NEWSET and len(self.messages) == 1:
+                    # The set that a rule has for itself.
+                    message = message.replace(flags=message.flags | NLM_F_ECHO)
                 if message.flags & NLM_F_ECHO:
                     if echo or len(self.messages) == 1:  # the first brings the generation, too
                         self.room += message.length + _OVERHEAD
