@@ -102,9 +102,6 @@ def test_rules_as_json():
 def test_rules_are_reset_where_that_is_asked_for():
     assert told("rules", "--table", "nat", "--reset") == NAT
     assert told("rules", "--chain", "input") == INPUT
-    refused = command("nft", "rules", "--reset", "--chain", "input")
-    assert refused.returncode == 2
-    assert "--table" in refused.stderr
     assert told("rules", "--reset", "--table", "fw", "--chain", "input") == INPUT
     assert "counter packets 0 bytes 0" in told("rules", "--chain", "input")[2]
 

@@ -6,7 +6,7 @@ import pytest
 
 import netlink_codec as nl
 from namespaces import network
-from netlink_codec import nft
+from netlink_codec import nft, rtnl
 
 pytestmark = pytest.mark.kernel
 
@@ -231,3 +231,21 @@ def test_flowtables(conn):
     (message,) = nft.add_flowtable("inet", "t", "f", ["eth0", "eth1"], priority="filter").messages(None, None)
     record = nft.Flowtable.from_message(message)
     assert (record.name, record.hook.devs, record.hook.priority) == ("f", ("eth0", "eth1"), 0)
+    (message,) = nft.add_flowtable("inet", "t", "f", "eth0").messages(None, None)
+    assert nft.Flowtable.from_message(message).hook.devs == ("eth0",)
+    (message,) = nft.delete_flowtable("inet", "t", "f", ["eth1"]).messages(None, None)
+    assert nft.Flowtable.from_message(message).hook == nft.FlowtableHook(devs=("eth1",))
+
+
+def test_the_interfaces_of_a_chain(conn):
+    with nl.Conn(nl.NETLINK_ROUTE) as route:
+        for name in ("v0", "v1"):
+            route.do(rtnl.add_link(name, "bridge"))
+    chain = nft.add_chain("netdev", "n", "c", hook="ingress", dev=["v0", "v1"])
+    conn.do(nft.Transaction([nft.add_table("netdev", "n"), chain]))
+    conn.do(nft.add_chain("netdev", "n", "c", hook="ingress", dev="lo", exist_ok=True))
+    assert conn.do(nft.chain("netdev", "n", "c")).hook.devs == ("lo", "v0", "v1")
+    conn.do(nft.delete_chain("netdev", "n", "c", dev=["v1", "lo"]))
+    assert conn.do(nft.chain("netdev", "n", "c")).hook.devs == ("v0",)
+    with pytest.raises(nl.NotFound):
+        conn.do(nft.delete_chain("netdev", "n", "c", dev="v1"))

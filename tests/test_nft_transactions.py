@@ -225,6 +225,20 @@ def test_handles_may_be_left_out(table):
     assert result.generation == table.do(nft.generation()).id
 
 
+def test_which_generation_it_made(table):
+    """The kernel says so where the first change adds something, and any that was made for a generation knows itself."""
+    for first in (nft.add_rule("inet", "t", "c", nft.match("tcp dport", {22, 80})), nft.add_chain("inet", "t", "new")):
+        change = nft.add_rule("inet", "t", "c", nft.accept())
+        result = table.do(nft.Transaction([first, change]))
+        assert result.generation == table.do(nft.generation()).id
+        assert result.handles.keys() == {first, change}
+        assert type(result.records[first]) is first.record
+    flush = nft.flush_chain("inet", "t", "c")
+    result = table.do(nft.Transaction([flush, nft.add_rule("inet", "t", "c")], genid=result.generation))
+    assert result.generation == table.do(nft.generation()).id
+    assert table.do(nft.Transaction([flush, nft.add_rule("inet", "t", "c")])).generation is None
+
+
 def test_what_is_looked_at_after_a_transaction_is_whole(table):
     """The socket is put back clean."""
     for number in range(100):

@@ -97,6 +97,22 @@ def test_one_by_one_with_the_state_first(conn):
         assert event.old.identity == event.record.identity
 
 
+@pytest.mark.kernel
+def test_rules_that_come_again_have_not_changed(conn):
+    """The first rule of each datagram of a dump does not tell which one is before it."""
+    conn.do(nft.Transaction([nft.add_table("inet", "t"), nft.add_chain("inet", "t", "c")]))
+    with conn.watch(nft.watch_each(nft.Rule, initial=True, track=True, receive_buffer=1 << 17)) as events:
+        until(events, nl.Sync("end"))
+        conn.do(nft.Transaction([nft.add_rule("inet", "t", "c", nft.accept()) for _ in range(100)]))
+        assert len(events.ready()) == 100
+        conn.do(nft.Transaction([nft.add_rule("inet", "t", "c", nft.accept()) for _ in range(3000)]))
+        found = [events.next(timeout=10)]
+        while not isinstance(found[-1], nl.Sync) or found[-1].phase != "end":
+            found.append(events.next(timeout=10))
+        assert any(isinstance(event, nl.Lost) for event in found)
+        assert not any(isinstance(event, nl.Changed) for event in found)
+
+
 def until(events, last):
     found = [events.next(timeout=10)]
     while found[-1] != last:

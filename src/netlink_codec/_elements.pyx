@@ -261,8 +261,6 @@ cdef class ElementReader:
         self.size = (<_Part>self.parts[0]).size
         if len(self.parts) > 1:
             self.size = sum([(<_Part>part).padded for part in self.parts])
-        if not 0 < self.size <= MOST_BYTES:
-            raise ValueError(f"a key of {self.size} bytes: it has 1 to {MOST_BYTES}")
 
     def feed(self, Message message not None):
         """The elements that are in it. Those of intervals are not whole before the last."""
@@ -323,12 +321,12 @@ cdef class ElementReader:
         return found
 
     cdef int check(self, Span key, const uint8_t* origin) except -1:
-        if key.size != self.size:
-            offset = key.at - origin
-            raise DecodeError(
-                f"the key at offset {offset} has {key.size} bytes, and those of its set have {self.size}", offset
-            )
-        return 0
+        if key.size == self.size and key.size <= MOST_BYTES:
+            return 0
+        offset = key.at - origin
+        raise DecodeError(
+            f"the key at offset {offset} has {key.size} bytes, and those of its set have {self.size}", offset
+        )
 
     cdef object made(self, key, rest):
         cdef BareElement made = <BareElement>new_object(self.element, NOTHING)

@@ -112,6 +112,7 @@ def error_of(
         error = NetlinkError(number)
     error.message = ack.message
     error.policy = ack.policy
+    error.offset = ack.offset
     error.request = sent if request is None else request
     if sent is not None and protocol is not None:
         if ack.offset is not None:

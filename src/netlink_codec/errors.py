@@ -55,6 +55,7 @@ class NetlinkError(OSError):
     - `message`: its own words;
     - `attribute`: the path of the attribute that it refused, as types, "18.2.1", or, where the
       request knows its record, as fields, "info.data.id";
+    - `offset`: where that stands in the message that was sent, in bytes;
     - `missing`: the path of the attribute that it wanted and did not find;
     - `policy`: what the refused attribute must be like, NL_POLICY_TYPE_ATTR_* → number.
 
@@ -64,6 +65,7 @@ class NetlinkError(OSError):
 
     message: str | None = None
     attribute: str | None = None
+    offset: int | None = None
     missing: str | None = None
     policy: dict[int, int] | None = None
     request: _Any = None

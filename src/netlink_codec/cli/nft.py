@@ -68,9 +68,6 @@ def _absent(what: str) -> int:
 
 
 def _rules(conn: Conn, args: argparse.Namespace) -> int:
-    if args.reset and args.chain is not None and args.table is None:
-        # The kernel would reset those of all chains.
-        raise OSError("to reset the counters of a chain, say of which table it is, by --table")
     shown = False
     known: dict[Any, Any] = {}
     for record in _in_order(conn, args):
@@ -92,9 +89,15 @@ def _in_order(conn: Conn, args: argparse.Namespace) -> Iterator[nft.Chain | nft.
     """The chains, each with its rules behind it: both lists are in the same order."""
     family, table, chain = args.family, args.table, args.chain
     chains = [one for one in conn.dump(nft.chains(family, table)) if chain in (None, one.name)]
+    if chain is not None:
+        # One by one, since the kernel finds, and resets, the rules of a chain only by its family and table as well.
+        for one in chains:
+            yield one
+            yield from conn.dump(nft.rules(one.family, one.table, chain, reset=args.reset))
+        return
     waiting = {(one.family, one.table, one.name): one for one in chains}
     current = None
-    for rule in conn.dump(nft.rules(family, table, chain, reset=args.reset)):
+    for rule in conn.dump(nft.rules(family, table, reset=args.reset)):
         of = rule.family, rule.table, rule.chain
         while of != current and of in waiting:
             current, header = next(iter(waiting.items()))

@@ -21,6 +21,7 @@ from .enums import (
     QUOTA_F,
     REG,
     REJECT,
+    SYNPROXY_F,
     VERDICT,
 )
 from .exprs import (
@@ -50,6 +51,7 @@ from .exprs import (
 )
 from .fields import field
 from .match import Context, Deferred
+from .spelling import name_of
 
 
 def _verdict(code: VERDICT, chain: str | None = None) -> Immediate:
@@ -78,12 +80,12 @@ def return_() -> Immediate:
 
 def jump(chain: str) -> Immediate:
     """Go through another chain, and come back."""
-    return _verdict(VERDICT.JUMP, chain)
+    return _verdict(VERDICT.JUMP, name_of("chain", chain))
 
 
 def goto(chain: str) -> Immediate:
     """Go to another chain for good."""
-    return _verdict(VERDICT.GOTO, chain)
+    return _verdict(VERDICT.GOTO, name_of("chain", chain))
 
 
 def counter(packets: int = 0, bytes: int = 0) -> Counter:
@@ -97,9 +99,11 @@ _SIZES = {"bytes": 1, "kbytes": 1024, "mbytes": 1024 * 1024}
 
 def limit(rate: str, *, burst: int | None = None, over: bool = False) -> Limit:
     """Go on as long as packets are no more than this: "10/second", "1 mbytes/minute". `over`: as long as they are."""
+    if not isinstance(rate, str):
+        raise TypeError(f'a rate is a str, as "10/second", not {rate!r}')
     amount, _, unit = rate.partition("/")
     number, _, size = amount.strip().partition(" ")
-    if unit.strip() not in _UNITS or (size and size.strip() not in _SIZES):
+    if unit.strip() not in _UNITS or (size and size.strip() not in _SIZES) or not number.isdecimal():
         raise ValueError(f'{rate!r}: a rate is "10/second" or "1 mbytes/minute"')
     return Limit(
         rate=int(number) * _SIZES.get(size.strip(), 1),
@@ -129,7 +133,9 @@ def log(
     snaplen: int | None = None,
     threshold: int | None = None,
 ) -> Log:
-    """Tell the kernel log, or, with a `group`, those who listen to nflog."""
+    """Tell the kernel log, with `level` and `flags`; or, with a `group`, those who listen to nflog."""
+    if (level if group is not None else threshold) is not None or (flags if group is not None else snaplen) is not None:
+        raise TypeError("log: level and flags are of the kernel log, snaplen and threshold of a group of nflog")
     if group is not None:
         return Log(group=group, prefix=prefix, snaplen=snaplen, qthreshold=threshold)
     return Log(prefix=prefix, level=None if level is None else LOG_LEVEL.of(level), flags=flags)
@@ -161,9 +167,17 @@ def offload(flowtable: str) -> FlowOffload:
     return FlowOffload(table_name=flowtable)
 
 
-def synproxy(mss: int, wscale: int, flags: Any = None) -> Synproxy:
-    """Answer new TCP connections in the place of who they are for."""
-    return Synproxy(mss=mss, wscale=wscale, flags=flags)
+def synproxy(mss: int | None = None, wscale: int | None = None, flags: SYNPROXY_F | None = None) -> Synproxy:
+    """Answer new TCP connections in the place of who they are for.
+
+    `flags` are options of TCP that the server has, beside those that are given here.
+    """
+    given = SYNPROXY_F(0) if flags is None else flags
+    if mss is not None:
+        given |= SYNPROXY_F.MSS
+    if wscale is not None:
+        given |= SYNPROXY_F.WSCALE
+    return Synproxy(mss=mss, wscale=wscale, flags=given)
 
 
 def set_meta(key: str, value: Any) -> tuple[Expr, Expr]:
@@ -215,7 +229,7 @@ def reject(why: str = "port-unreachable") -> Deferred:
     return _Reject(why)
 
 
-def _ports(ports: int | Range | None) -> tuple[list[Expr], dict[str, int]]:
+def _ports(ports: int | Range | None) -> tuple[list[Expr], dict[str, Any]]:
     """Immediates, and the registers that they are in."""
     if ports is None:
         return [], {}
@@ -226,30 +240,40 @@ def _ports(ports: int | Range | None) -> tuple[list[Expr], dict[str, int]]:
     return [_immediate(first, REG.R2), _immediate(last, REG.R3)], {"reg_proto_min": REG.R2, "reg_proto_max": REG.R3}
 
 
-def _nat(type: NAT, to: Any, port: int | Range | None, flags: NAT_RANGE | None) -> tuple[Expr, ...]:
-    first = last = None
-    if to is not None:
-        first, last = (to.first, to.last) if isinstance(to, Range) else (to, to)
-        first, last = ip_address(str(first)), ip_address(str(last))
+class _Ports(Deferred):
+    """Other ports alone, of what family the table has."""
+
+    def __init__(self, expressions: list[Expr], nat: Nat) -> None:
+        self.expressions = expressions
+        self.nat = nat
+
+    def expand(self, context: Context) -> Iterator[Expr]:
+        yield from self.expressions
+        yield self.nat.replace(family=context.family)
+
+
+def _nat(type: NAT, to: Any, port: int | Range | None, flags: NAT_RANGE | None) -> tuple[Expr | Deferred, ...]:
     expressions, registers = _ports(port)
-    family = None
-    if first is not None and last is not None:
-        family = NFPROTO.IPV4 if first.version == 4 else NFPROTO.IPV6
-        expressions.insert(0, _immediate(first.packed))
-        registers["reg_addr_min"] = REG.R1
-        if first != last:
-            expressions.append(_immediate(last.packed, REG.R4))
-            registers["reg_addr_max"] = REG.R4
+    if to is None:
+        return (_Ports(expressions, Nat(type=type, flags=flags or None, **registers)),)
+    first, last = (to.first, to.last) if isinstance(to, Range) else (to, to)
+    first, last = ip_address(str(first)), ip_address(str(last))
+    expressions.insert(0, _immediate(first.packed))
+    registers["reg_addr_min"] = REG.R1
+    if first != last:
+        expressions.append(_immediate(last.packed, REG.R4))
+        registers["reg_addr_max"] = REG.R4
+    family = NFPROTO.IPV4 if first.version == 4 else NFPROTO.IPV6
     return *expressions, Nat(type=type, family=family, flags=flags or None, **registers)
 
 
-def snat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
-    """Another source: an address or a `Range` of them, and ports."""
+def snat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr | Deferred, ...]:
+    """Another source: an address or a `Range` of them, and ports; or None and ports."""
     return _nat(NAT.SNAT, to, port, flags)
 
 
-def dnat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
-    """Another destination: an address or a `Range` of them, and ports."""
+def dnat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr | Deferred, ...]:
+    """Another destination: an address or a `Range` of them, and ports; or None and ports."""
     return _nat(NAT.DNAT, to, port, flags)
 
 

@@ -13,7 +13,7 @@ from . import userdata
 from .enums import CHAIN_F, FLOWTABLE_F, MSG, NFPROTO, OBJECT, TABLE_F, VERDICT
 from .match import expressions_of, sets_of
 from .ruleset import Chain, Flowtable, FlowtableHook, Hook, Obj, Object, Rule, Table
-from .spelling import Family, family_of, hook_of, priority_of
+from .spelling import Family, family_of, hook_of, name_of, names_of, priority_of
 from .transaction import Assembly, Change
 
 
@@ -35,21 +35,27 @@ def _comment(text: str | None) -> bytes | None:
 def add_table(
     family: Family, name: str, *, flags: TABLE_F | None = None, comment: str | None = None, exist_ok: bool = False
 ) -> Change:
-    """A table. With TABLE_F.OWNER it belongs to the connection's socket, and goes with it."""
+    """A table.
+
+    With TABLE_F.OWNER it belongs to the socket that adds it, and goes with it. A connection that several use at once
+    has more sockets than one, and one whose call is cancelled takes another: such a table wants a connection of its
+    own, that one thread or task uses.
+    """
+    name = name_of("table", name)
     record = Table(family=family_of(family), name=name, flags=flags, userdata=_comment(comment))
     return _add(f"table {record.family.word} {name}", MSG.NEWTABLE, record, exist_ok)
 
 
 def delete_table(family: Family, name: str, *, missing_ok: bool = False) -> Change:
     """A table, with all that is in it."""
-    record = Table(family=family_of(family), name=name)
+    record = Table(family=family_of(family), name=name_of("table", name))
     doing = f"table {record.family.word} {name}"
     return _delete(doing, MSG.DELTABLE, MSG.DESTROYTABLE, record, missing_ok)
 
 
 def flush_table(family: Family, table: str) -> Change:
     """Delete all rules of a table."""
-    message = Message(MSG.DELRULE, 0, Rule(family=family_of(family), table=table))
+    message = Message(MSG.DELRULE, 0, Rule(family=family_of(family), table=name_of("table", table)))
     return Change(f"flush table {table}", lambda assembly, change: (message,))
 
 
@@ -77,35 +83,52 @@ def add_chain(
 
     `type` is filter, nat or route, `priority` a number or "filter", "srcnat", …;
     `policy` "accept" or "drop" is what becomes of packets at its end. `dev` are the
-    interfaces of an ingress or egress hook. One that exists (`exist_ok`) gets the policy.
+    interfaces of an ingress or egress hook. One that exists (`exist_ok`) gets the policy, for which no hook need be
+    said.
     """
     of = family_of(family)
     fields: dict[str, Any] = {}
     if hook is not None:
-        one, several = (dev, None) if isinstance(dev, str) else (None, None if dev is None else tuple(dev))
+        one, several = (dev, None) if isinstance(dev, str) else (None, None if dev is None else names_of("device", dev))
         fields["hook"] = Hook(hooknum=hook_of(of, hook), priority=priority_of(of, priority), dev=one, devs=several)
         fields["type"] = type
-        fields["policy"] = None if policy is None else VERDICT.of(policy)
+    elif dev is not None or priority != 0 or type != "filter":
+        raise TypeError(f"chain {name}: type, priority and dev are those of a hook, and there is none")
+    if policy is not None:
+        fields["policy"] = VERDICT.of(policy)
+    table, name = name_of("table", table), name_of("chain", name)
     record = Chain(family=of, table=table, name=name, flags=flags, userdata=_comment(comment), **fields)
     return _add(f"chain {of.word} {table} {name}", MSG.NEWCHAIN, record, exist_ok)
 
 
 def rename_chain(family: Family, table: str, handle: int, name: str) -> Change:
     """Another name for the chain of this handle."""
+    table, name = name_of("table", table), name_of("chain", name)
     message = Message(MSG.NEWCHAIN, 0, Chain(family=family_of(family), table=table, handle=handle, name=name))
     return Change(f"rename chain {handle} of {table} to {name}", lambda assembly, change: (message,))
 
 
-def delete_chain(family: Family, table: str, name: str, *, missing_ok: bool = False) -> Change:
-    """A chain, which nothing leads to any more, with its rules."""
-    record = Chain(family=family_of(family), table=table, name=name)
+def _some(devs: str | Sequence[str]) -> tuple[str, ...]:
+    names = names_of("device", devs)
+    if not names:
+        raise ValueError("no device is to be taken away; without any, all would go")
+    return names
+
+
+def delete_chain(
+    family: Family, table: str, name: str, *, dev: str | Sequence[str] | None = None, missing_ok: bool = False
+) -> Change:
+    """A chain, which nothing leads to any more, with its rules; with `dev`, only these interfaces of its hook."""
+    hook = None if dev is None else Hook(devs=_some(dev))
+    record = Chain(family=family_of(family), table=name_of("table", table), name=name_of("chain", name), hook=hook)
     doing = f"chain {record.family.word} {table} {name}"
     return _delete(doing, MSG.DELCHAIN, MSG.DESTROYCHAIN, record, missing_ok)
 
 
 def flush_chain(family: Family, table: str, chain: str) -> Change:
     """Delete all rules of a chain."""
-    message = Message(MSG.DELRULE, 0, Rule(family=family_of(family), table=table, chain=chain))
+    record = Rule(family=family_of(family), table=name_of("table", table), chain=name_of("chain", chain))
+    message = Message(MSG.DELRULE, 0, record)
     return Change(f"flush chain {table} {chain}", lambda assembly, change: (message,))
 
 
@@ -115,7 +138,7 @@ def _rule(doing: str, flags: int, rule: Rule, items: Sequence[Any], beside: "Cha
         yield from sets
         fields: dict[str, Any] = {"expressions": expressions or None, "id": assembly.number(change)}
         if beside is not None:
-            fields["position_id"] = assembly.number(beside)
+            fields["position_id"] = assembly.number_of(beside)
         yield Message(MSG.NEWRULE, flags, rule.replace(**fields))
 
     return Change(doing, messages, record=Rule, sets=sets_of(items, rule.family, rule.table or ""))
@@ -140,16 +163,24 @@ def add_rule(
     if sum((first, before is not None, after is not None)) > 1:
         raise TypeError("a rule goes first, or before another, or after another")
     beside = after if before is None else before
+    if not (beside is None or isinstance(beside, int) or (isinstance(beside, Change) and beside.record is Rule)):
+        raise TypeError(f"a rule goes beside a handle, or the change that adds another, not {beside!r}")
     rule = Rule(
         family=family_of(family),
-        table=table,
-        chain=chain,
+        table=name_of("table", table),
+        chain=name_of("chain", chain),
         position=beside if isinstance(beside, int) else None,
-        userdata=None if comment is None else userdata.write({userdata.RULE_COMMENT: userdata.text(comment)}),
+        userdata=_comment(comment),
     )
     flags = NLM_F_CREATE | NLM_F_ECHO | (0 if first or before is not None else NLM_F_APPEND)
     doing = f"add rule to {rule.family.word} {table} {chain}"
     return _rule(doing, flags, rule, expressions, beside if isinstance(beside, Change) else None)
+
+
+def _handle(value: int) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"the handle of a rule is a number, not {value!r}")
+    return value
 
 
 def replace_rule(
@@ -158,10 +189,10 @@ def replace_rule(
     """Another rule in the place of the one that has this handle."""
     rule = Rule(
         family=family_of(family),
-        table=table,
-        chain=chain,
-        handle=handle,
-        userdata=None if comment is None else userdata.write({userdata.RULE_COMMENT: userdata.text(comment)}),
+        table=name_of("table", table),
+        chain=name_of("chain", chain),
+        handle=_handle(handle),
+        userdata=_comment(comment),
     )
     doing = f"replace rule {handle} of {rule.family.word} {table} {chain}"
     return _rule(doing, NLM_F_REPLACE | NLM_F_ECHO, rule, expressions, None)
@@ -183,7 +214,8 @@ def delete_rule(
         raise TypeError(
             "delete_rule: a rule is named by its family, table, chain and handle; all of them go by flush_*"
         )
-    record = Rule(family=family_of(family), table=table, chain=chain, handle=handle)
+    table, chain = name_of("table", table), name_of("chain", chain)
+    record = Rule(family=family_of(family), table=table, chain=chain, handle=_handle(handle))
     return _delete(f"rule {handle} of {table} {chain}", MSG.DELRULE, MSG.DESTROYRULE, record, missing_ok)
 
 
@@ -191,12 +223,16 @@ def add_object(
     family: Family, table: str, name: str, data: Obj, *, comment: str | None = None, exist_ok: bool = False
 ) -> Change:
     """Something with a name that rules refer to: a CounterObj, QuotaObj, LimitObj, CtHelperObj, …"""
+    if not isinstance(data, Obj):
+        raise TypeError(f"object {name}: what it is says a CounterObj, a QuotaObj, …, not {data!r}")
+    table, name = name_of("table", table), name_of("object", name)
     record = Object(family=family_of(family), table=table, name=name, data=data, userdata=_comment(comment))
     return _add(f"{record.type.word if record.type else 'object'} {table} {name}", MSG.NEWOBJ, record, exist_ok)
 
 
 def delete_object(family: Family, table: str, name: str, type: str | int, *, missing_ok: bool = False) -> Change:
     """An object, which no rule refers to any more; `type` is OBJECT or its word."""
+    table, name = name_of("table", table), name_of("object", name)
     record = Object(family=family_of(family), table=table, name=name, type=OBJECT.of(type))
     return _delete(f"object {table} {name}", MSG.DELOBJ, MSG.DESTROYOBJ, record, missing_ok)
 
@@ -205,7 +241,7 @@ def add_flowtable(
     family: Family,
     table: str,
     name: str,
-    devs: Sequence[str] = (),
+    devs: str | Sequence[str] = (),
     *,
     priority: int | str = 0,
     flags: FLOWTABLE_F | None = None,
@@ -213,12 +249,17 @@ def add_flowtable(
 ) -> Change:
     """A flowtable: connections that a rule puts there go from one of these interfaces to another by the short way."""
     of = family_of(family)
-    hook = FlowtableHook(num=0, priority=priority_of(of, priority), devs=tuple(devs) or None)
+    hook = FlowtableHook(num=0, priority=priority_of(of, priority), devs=names_of("device", devs) or None)
+    table, name = name_of("table", table), name_of("flowtable", name)
     record = Flowtable(family=of, table=table, name=name, hook=hook, flags=flags)
     return _add(f"flowtable {table} {name}", MSG.NEWFLOWTABLE, record, exist_ok)
 
 
-def delete_flowtable(family: Family, table: str, name: str, *, missing_ok: bool = False) -> Change:
-    """A flowtable, which no rule refers to any more."""
-    record = Flowtable(family=family_of(family), table=table, name=name)
+def delete_flowtable(
+    family: Family, table: str, name: str, devs: str | Sequence[str] | None = None, *, missing_ok: bool = False
+) -> Change:
+    """A flowtable, which no rule refers to any more; with `devs`, only these interfaces of it."""
+    table, name = name_of("table", table), name_of("flowtable", name)
+    hook = None if devs is None else FlowtableHook(devs=_some(devs))
+    record = Flowtable(family=family_of(family), table=table, name=name, hook=hook)
     return _delete(f"flowtable {table} {name}", MSG.DELFLOWTABLE, MSG.DESTROYFLOWTABLE, record, missing_ok)

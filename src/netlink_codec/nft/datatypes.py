@@ -26,9 +26,13 @@ class Range:
     __match_args__ = ("first", "last")
 
     def __init__(self, first: Any, last: Any) -> None:
-        if isinstance(first, str) and isinstance(last, str):
+        if isinstance(first, str) or isinstance(last, str):
             first, last = _parsed(first), _parsed(last)
-        if last < first:
+        try:
+            wrong = last < first
+        except TypeError:
+            raise TypeError(f"{first!r} and {last!r} are not values of one kind") from None
+        if wrong:
             raise ValueError(f"{first} is after {last}")
         self.first = first
         self.last = last
@@ -57,11 +61,20 @@ def _told(first: Any, last: Any) -> Range:
     return made
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return ip_address(text)
-    except ValueError:
+def _parsed(text: Any) -> Any:
+    """What compares as it should: text that is an address, or a number, as one."""
+    if not isinstance(text, str):
         return text
+    for kind in (ip_address, _integer):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _integer(text: str) -> int:
+    return int(text, 0)
 
 
 class DataType:
@@ -110,7 +123,7 @@ class DataType:
             if isinstance(value, IPv4Network | IPv6Network):
                 return self.write(value.network_address), self.write(value.broadcast_address)
         elif isinstance(value, str) and value.endswith("*") and self.read is _text:
-            start = value[:-1].encode("utf-8", "surrogateescape")
+            start = self.write(value[:-1]).rstrip(b"\0")
             return start.ljust(self.size, b"\0"), start.ljust(self.size, b"\xff")
         data = self.write(value)
         return data, data
@@ -145,8 +158,8 @@ def _address(name: str, number: int, size: int, make: type) -> DataType:
     def write(value: Any) -> bytes:
         if isinstance(value, make):
             return value.packed  # type: ignore[attr-defined, no-any-return]
-        if isinstance(value, bytes | int):
-            raise TypeError(f"{value!r} is not an address")
+        if value is None or isinstance(value, bytes | int):
+            raise TypeError(f"{value!r} is not an address, as is wanted for {name}")
         return make(str(value)).packed  # type: ignore[no-any-return]
 
     return DataType(name, number, size, "big", make, write, make)
@@ -161,9 +174,12 @@ def _number(
 
     def write(value: Any) -> bytes:
         if isinstance(value, str):
-            value = int(value, 0) if words is None else words(value)
+            try:
+                value = _integer(value) if words is None else words(value)
+            except (KeyError, ValueError):
+                raise ValueError(f"{value!r} is not {'a number' if words is None else 'a word'} of {name}") from None
         if not isinstance(value, int):
-            raise TypeError(f"{value!r} is not a number, as {name} is")
+            raise TypeError(f"{value!r} is not a number, as is wanted for {name}")
         if not 0 <= value < 1 << 8 * size:
             raise ValueError(f"{value} does not fit into the {size} bytes of {name}")
         return int(value).to_bytes(size, order)
@@ -220,7 +236,7 @@ def _state(value: int | str) -> CT_STATE:
 
 
 def _boolean(value: int | str) -> bool:
-    return bool(value)
+    return {"false": False, "true": True}[value] if isinstance(value, str) else bool(value)
 
 
 _WORDS: dict[str, Callable[[int | str], Any]] = {"inet_proto": IPPROTO.of, "ct_state": _state, "boolean": _boolean}
@@ -303,6 +319,9 @@ def types_of(number: int, size: int, order: Order | None = None, *, interval: bo
         return (_raw("bytes", 0, size),)
     if len(known) == 1:
         single = known[0].ordered(order or known[0].order, size)
+        if single.plain and single.size != size and 0 < size <= 8:
+            # Of a connection, "time" is 4 bytes.
+            single = _number(single.name, single.number, size, single.order)
         return (single,) if single.size == size else (_raw("bytes", 0, size),)
     if interval:
         known = [part.ordered("big") for part in known]
@@ -311,6 +330,8 @@ def types_of(number: int, size: int, order: Order | None = None, *, interval: bo
 
 def named(what: str) -> tuple[DataType, ...]:
     """The parts of "ipv4_addr . inet_service"."""
+    if not isinstance(what, str):
+        raise TypeError(f"data types are given as a str, not {what!r}")
     parts = []
     for name in what.split("."):
         part = TYPES.get(name.strip())

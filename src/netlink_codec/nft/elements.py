@@ -202,7 +202,11 @@ class Reading(ElementReader):
 
 
 def read_elements(set: Set, *lists: RawElements) -> list[Element]:
-    """The elements of a set that the kernel told of in an event."""
+    """The elements of a set that the kernel told of in events.
+
+    Each end of an interval comes in a list of its own: all that are New in a Commit are read together, all that
+    are Deleted likewise. One that has no end here is one that nothing is behind.
+    """
     return elements_in(set.shape, lists)
 
 
@@ -280,13 +284,16 @@ def written(shape: Shape, items: Iterable[Any], *, keys_alone: bool = False) -> 
 
 
 def asked(shape: Shape, key: Any) -> bytes:
-    """What goes there to get the element that has this key, or whose interval it is in."""
+    """What goes there to get the element that has this key, or whose interval it is in; see `getting`."""
     if not shape.split or key is CATCHALL:
         return _full(shape, Element(key), True)
-    first, last = shape.key[0].bounds(key)
-    # The kernel looks for the nearest end behind this; given the end itself, it may find that of the next interval.
-    return _wrapped(RawElement(key=Data(value=first))) + _wrapped(
-        RawElement(key=Data(value=last), flags=ELEM_F.INTERVAL_END)
+    return both_ends(shape.key[0].bounds(key)[0])
+
+
+def both_ends(value: bytes) -> bytes:
+    """The same for the interval of this value."""
+    return _wrapped(RawElement(key=Data(value=value))) + _wrapped(
+        RawElement(key=Data(value=value), flags=ELEM_F.INTERVAL_END)
     )
 
 
@@ -372,6 +379,8 @@ def _settings(shape: Shape, element: Element) -> dict[str, Any]:
     if shape.verdicts:
         settings["data"] = Data(verdict=verdict_of(value))
     elif shape.objects is not None:
+        if not isinstance(value, str):
+            raise TypeError(f"{element!r}: the map leads to the name of an object, not to {value!r}")
         settings["objref"] = value
     elif shape.data:
         settings["data"] = Data(value=written_value(shape, value))

@@ -1,6 +1,7 @@
 """Numbers of nf_tables: <linux/netfilter/nf_tables.h>, and which data types the `nft` tool knows."""
 
 from enum import IntFlag
+from typing import Self
 
 from ..nfnetlink import NFNL_SUBSYS_NFTABLES, message_type
 from ..nfnetlink import NFPROTO as NFPROTO
@@ -95,6 +96,22 @@ class OBJECT(OpenEnum):
     SECMARK = 8
     CT_EXPECT = 9
     SYNPROXY = 10
+
+    @classmethod
+    def of(cls, value: int | str) -> Self:
+        """As `nft` writes it, too: "ct helper", "ct timeout", "ct expectation"."""
+        if isinstance(value, str):
+            value = value.replace(" ", "-").replace("ct-expectation", "ct-expect")
+        return super().of(value)
+
+    @classmethod
+    def named(cls, word: str) -> Self | None:
+        """The type of this name, if it is one."""
+        try:
+            found = cls.of(word)
+        except ValueError:
+            return None
+        return None if found is cls.UNSPEC or word.isdecimal() else found
 
 
 class FLOWTABLE_F(IntFlag):

@@ -36,20 +36,27 @@ _PAYLOAD: tuple[tuple[str, PAYLOAD, int, int, str, tuple[str, object] | None], .
     ("ip6 hoplimit", NETWORK, 7, 1, "integer", ("network", 6)),
     ("ip6 saddr", NETWORK, 8, 16, "ipv6_addr", ("network", 6)),
     ("ip6 daddr", NETWORK, 24, 16, "ipv6_addr", ("network", 6)),
-    ("arp operation", NETWORK, 6, 2, "arp_op", None),
-    ("arp saddr ether", NETWORK, 8, 6, "ether_addr", None),
-    ("arp saddr ip", NETWORK, 14, 4, "ipv4_addr", None),
-    ("arp daddr ether", NETWORK, 18, 6, "ether_addr", None),
-    ("arp daddr ip", NETWORK, 24, 4, "ipv4_addr", None),
+    ("arp htype", NETWORK, 0, 2, "integer", ("network", "arp")),
+    ("arp ptype", NETWORK, 2, 2, "ether_type", ("network", "arp")),
+    ("arp hlen", NETWORK, 4, 1, "integer", ("network", "arp")),
+    ("arp plen", NETWORK, 5, 1, "integer", ("network", "arp")),
+    ("arp operation", NETWORK, 6, 2, "arp_op", ("network", "arp")),
+    ("arp saddr ether", NETWORK, 8, 6, "ether_addr", ("network", "arp")),
+    ("arp saddr ip", NETWORK, 14, 4, "ipv4_addr", ("network", "arp")),
+    ("arp daddr ether", NETWORK, 18, 6, "ether_addr", ("network", "arp")),
+    ("arp daddr ip", NETWORK, 24, 4, "ipv4_addr", ("network", "arp")),
     ("icmp type", TRANSPORT, 0, 1, "icmp_type", ("l4proto", "icmp")),
     ("icmp code", TRANSPORT, 1, 1, "icmp_code", ("l4proto", "icmp")),
     ("icmpv6 type", TRANSPORT, 0, 1, "icmpv6_type", ("l4proto", "icmpv6")),
     ("icmpv6 code", TRANSPORT, 1, 1, "icmpv6_code", ("l4proto", "icmpv6")),
-    ("tcp flags", TRANSPORT, 13, 1, "tcp_flag", ("l4proto", "tcp")),
     ("tcp sequence", TRANSPORT, 4, 4, "integer", ("l4proto", "tcp")),
     ("tcp ackseq", TRANSPORT, 8, 4, "integer", ("l4proto", "tcp")),
     ("tcp window", TRANSPORT, 14, 2, "integer", ("l4proto", "tcp")),
+    ("tcp checksum", TRANSPORT, 16, 2, "integer", ("l4proto", "tcp")),
+    ("tcp urgptr", TRANSPORT, 18, 2, "integer", ("l4proto", "tcp")),
     ("udp length", TRANSPORT, 4, 2, "integer", ("l4proto", "udp")),
+    ("udp checksum", TRANSPORT, 6, 2, "integer", ("l4proto", "udp")),
+    ("tcp flags", TRANSPORT, 13, 1, "tcp_flag", ("l4proto", "tcp")),
     ("th sport", TRANSPORT, 0, 2, "inet_service", None),
     ("th dport", TRANSPORT, 2, 2, "inet_service", None),
     *(
@@ -148,6 +155,8 @@ FIELDS: dict[str, Field] = {
 
 def field(name: str) -> Field:
     """One of them: "ip saddr", "tcp dport", "iifname", "ct state"."""
+    if not isinstance(name, str):
+        raise TypeError(f"a field is named by a str, not {name!r}")
     found = FIELDS.get(name) or FIELDS.get(f"meta {name}")
     if found is None:
         raise ValueError(f"{name!r} is no field; there are {', '.join(FIELDS)}")

@@ -1,18 +1,20 @@
 """What there is: requests that list, get, and reset counters. NFT_MSG_GET*."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .._core import Message
 from ..constants import NLM_F_DUMP
-from ..errors import NotFound
+from ..errors import DecodeError, NotFound
 from ..records import Record, reader
 from ..requests import Dump, Folded, Procedure, Request, Unfolding
-from .elements import Element, Reading, asked
+from .elements import CATCHALL, Element, Reading, asked, both_ends, read_elements
 from .enums import MSG, OBJECT
+from .getting import corrected, holds, key_of, of_another
 from .ruleset import Chain, Flowtable, Generation, Object, Rule, Table
-from .sets import RawElements, Set, Shape, listed
-from .spelling import GONE, Family, NamedSet, family_of, found
+from .sets import RawElement, RawElements, Set, Shape, listed
+from .spelling import GONE, Family, NamedSet, family_of, found, name_of, set_name
 
 
 def generation() -> Request[Generation]:
@@ -23,7 +25,9 @@ def generation() -> Request[Generation]:
 
 def _list(kind: int, record: Any, new: int, family: Family | None, plural: str, **where: Any) -> Any:
     """A dump; what the kernel does not filter by is left out on this side, too."""
-    where = {name: value for name, value in where.items() if value is not None}
+    where = {
+        name: value if name == "type" else name_of(name, value) for name, value in where.items() if value is not None
+    }
     # Of sets, the kernel takes a table only with its family, and lists none otherwise.
     sent = {} if family is None and record is Set else where
     asked = record(family=0 if family is None else family_of(family), **sent)
@@ -45,7 +49,7 @@ def tables(family: Family | None = None) -> Dump[Table]:
 
 def table(family: Family, name: str) -> Request[Table]:
     """One table; NotFound if there is none."""
-    asked = Table(family=family_of(family), name=name)
+    asked = Table(family=family_of(family), name=name_of("table", name))
     return _get(MSG.GETTABLE, MSG.NEWTABLE, asked, f"get table {name}")  # type: ignore[no-any-return]
 
 
@@ -56,7 +60,7 @@ def chains(family: Family | None = None, table: str | None = None) -> Dump[Chain
 
 def chain(family: Family, table: str, name: str) -> Request[Chain]:
     """One chain; NotFound if there is none."""
-    asked = Chain(family=family_of(family), table=table, name=name)
+    asked = Chain(family=family_of(family), table=name_of("table", table), name=name_of("chain", name))
     return _get(MSG.GETCHAIN, MSG.NEWCHAIN, asked, f"get chain {table} {name}")  # type: ignore[no-any-return]
 
 
@@ -67,12 +71,16 @@ def rules(
 
     `reset` sets counters and quotas to zero, at once with reading them (Linux 6.2).
     """
+    if chain is not None and (family is None or table is None):
+        # The kernel would look through others as well, and reset them, or end at the first table without such a chain.
+        raise TypeError(f"the rules of a chain are asked for by its family and table as well: chain {chain!r}")
     kind = MSG.GETRULE_RESET if reset else MSG.GETRULE
     return _list(kind, Rule, MSG.NEWRULE, family, "rules", table=table, chain=chain)  # type: ignore[no-any-return]
 
 
 def rule(family: Family, table: str, chain: str, handle: int, *, reset: bool = False) -> Request[Rule]:
     """One rule; NotFound if there is none."""
+    table, chain = name_of("table", table), name_of("chain", chain)
     asked = Rule(family=family_of(family), table=table, chain=chain, handle=handle)
     kind = MSG.GETRULE_RESET if reset else MSG.GETRULE
     return _get(kind, MSG.NEWRULE, asked, f"get rule {handle} of {table} {chain}")  # type: ignore[no-any-return]
@@ -85,7 +93,7 @@ def sets(family: Family | None = None, table: str | None = None) -> Dump[Set]:
 
 def set_(family: Family, table: str, name: str) -> Request[Set]:
     """One set or map; NotFound if there is none."""
-    asked = Set(family=family_of(family), table=table, name=name)
+    asked = Set(family=family_of(family), table=name_of("table", table), name=name_of("set", name))
     return _get(MSG.GETSET, MSG.NEWSET, asked, f"get set {table} {name}")  # type: ignore[no-any-return]
 
 
@@ -107,6 +115,7 @@ def objects(
 
 def object_(family: Family, table: str, name: str, type: str | int, *, reset: bool = False) -> Request[Object]:
     """One object; NotFound if there is none."""
+    table, name = name_of("table", table), name_of("object", name)
     asked = Object(family=family_of(family), table=table, name=name, type=OBJECT.of(type))
     kind = MSG.GETOBJ_RESET if reset else MSG.GETOBJ
     return _get(kind, MSG.NEWOBJ, asked, f"get {asked.type and asked.type.word} {name}")  # type: ignore[no-any-return]
@@ -121,15 +130,32 @@ def flowtables(family: Family | None = None, table: str | None = None) -> Dump[F
 
 def flowtable(family: Family, table: str, name: str) -> Request[Flowtable]:
     """One flowtable; NotFound if there is none."""
-    asked = Flowtable(family=family_of(family), table=table, name=name)
+    asked = Flowtable(family=family_of(family), table=name_of("table", table), name=name_of("flowtable", name))
     return _get(MSG.GETFLOWTABLE, MSG.NEWFLOWTABLE, asked, f"get flowtable {name}")  # type: ignore[no-any-return]
 
 
 class _Unfolding(Unfolding[Element]):
     def __init__(self, shape: Shape) -> None:
-        reading = Reading(shape)
-        self.feed = reading.feed  # type: ignore[method-assign]
-        self.rest = reading.rest  # type: ignore[method-assign]
+        self._reading = Reading(shape)
+
+    def feed(self, message: Message) -> list[Element]:
+        with _decoding():
+            return self._reading.feed(message)
+
+    def rest(self) -> Iterator[Element]:
+        with _decoding():
+            yield from self._reading.rest()
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    """What makes no sense as a key comes from the kernel here, and not from a caller."""
+    try:
+        yield
+    except DecodeError:
+        raise
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise DecodeError(f"an element of a set: {error}") from error
 
 
 def elements(family: Family, table: str, set: str | Set, *, reset: bool = False) -> Dump[Element]:
@@ -139,6 +165,7 @@ def elements(family: Family, table: str, set: str | Set, *, reset: bool = False)
     quotas of elements to zero, at once with reading them (Linux 6.5).
     """
     which = found(family, table, set)
+    table = name_of("table", table)
     if isinstance(which, Set):
         return elements_as(family, table, which.name or "", which.shape, reset=reset)
     message, doing = _all(family, table, which.set, reset)
@@ -164,18 +191,35 @@ def element(family: Family, table: str, set: str | Set, key: Any, *, reset: bool
 
 def _one(family: Family, table: str, set: str | Set, key: Any, kind: int) -> Procedure[Element]:
     which = found(family, table, set)
-    doing = f"get element {key} of {table} {set if isinstance(set, str) else set.name}"
+    table, name = name_of("table", table), set_name(set)
+    of, doing = family_of(family), f"get element {key} of {table} {name}"
+    decode: Any = reader(RawElements, MSG.NEWSETELEM)
+
+    def ask(elements: bytes, kind: int) -> Dump[RawElements]:
+        # An interval that nothing is behind has no end, and the answer is an error after its beginning.
+        return Dump(Message(kind, 0, listed(of, table, name, elements)), decode, doing=doing).tolerate(*GONE)
 
     def steps() -> Generator[Any, Any, Element]:
         known: Set = (yield set_(family, table, which.set)) if isinstance(which, NamedSet) else which
-        message = Message(kind, 0, listed(family_of(family), table, known.name or "", asked(known.shape, key)))
-        dump: Dump[Element] = Folded(message, lambda: _Unfolding(known.shape), doing=doing)
-        # An interval that nothing is behind has no end, and the answer is an error after its beginning.
-        result: list[Element] = yield dump.tolerate(*GONE)
-        if not result:
+        shape = known.shape
+        dump = ask(asked(shape, key), kind)
+        raws = _told((yield dump))
+        if shape.split and key is not CATCHALL:
+            first = shape.key[0].bounds(key)[0]
+            behind = of_another(raws, first)
+            if behind is not None:
+                raws = corrected(raws, behind, _told((yield ask(both_ends(behind), MSG.GETSETELEM))))
+            elif len(raws) > 1 and key_of(raws[1]) == first:
+                raws = raws[:1]
+        if not raws or not holds(shape, raws, key):
             error = NotFound(GONE[0])
             error.request = dump
             raise error
-        return result[0]
+        (result,) = read_elements(known, RawElements(table=table, set=name, elements=tuple(raws)))
+        return result
 
     return Procedure(steps, doing=doing)
+
+
+def _told(lists: Iterable[RawElements]) -> list[RawElement]:
+    return [one for some in lists for one in some.elements or ()]

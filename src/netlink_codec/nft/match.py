@@ -12,14 +12,17 @@ from .enums import BITWISE, BYTEORDER, CMP, DYNSET, INV, MSG, NFPROTO, RANGE, RE
 from .exprs import Bitwise, Byteorder, Cmp, Data, Dynset, Expr, Expression, Lookup, RangeExpr
 from .fields import Field, field
 from .setchanges import element_messages, set_record
-from .sets import Set
-from .spelling import NamedSet
+from .sets import Set, Shape
+from .spelling import NamedSet, name_of
 
 if TYPE_CHECKING:
     from .transaction import Assembly
 
 _OF_ONE_NETWORK = {"icmp": 4, "icmpv6": 6}
-_ETHERTYPES = {4: 0x0800, 6: 0x86DD}
+_ETHERTYPES = {4: 0x0800, 6: 0x86DD, "arp": 0x0806}
+_KINDS = {4: "IPv4", 6: "IPv6", "arp": "ARP"}
+_OWN = {NFPROTO.IPV4: 4, NFPROTO.IPV6: 6, NFPROTO.ARP: "arp"}
+"""What packets a table of this family sees, if they are all of one kind."""
 
 
 class Deferred:
@@ -56,16 +59,23 @@ class Context:
         if what != "network":
             yield from Match((field(what),), value, "==").expand(self)
             return
-        own = {NFPROTO.IPV4: 4, NFPROTO.IPV6: 6}.get(self.family)
+        own = _OWN.get(self.family)
         if own == value:
             return
-        if own is not None or self.family is NFPROTO.ARP:
-            raise ValueError(f"a table of family {self.family.word} sees no packets of IPv{value}")
+        if own is not None or (self.family is NFPROTO.INET and value == "arp"):
+            raise ValueError(f"a table of family {self.family.word} sees no packets of {_KINDS[value]}")
         if self.family is NFPROTO.INET:
             yield from Match((field("nfproto"),), 2 if value == 4 else 10, "==").expand(self)
         else:
-            assert isinstance(value, int)
             yield from Match((field("protocol"),), _ETHERTYPES[value], "==").expand(self)
+
+    def learn(self, fields: Sequence[Field], value: Any) -> None:
+        """This is so from here on."""
+        (one,) = fields
+        if one.name == "meta l4proto":
+            protocol = one.type.read(one.type.write(value)).word
+            if protocol not in _OF_ONE_NETWORK:
+                self._met.add(("l4proto", protocol))
 
     def load(self, fields: Sequence[Field], first: int = REG.R1) -> Iterator[Expr]:
         """Into a register, or one after another into several."""
@@ -81,29 +91,36 @@ class Context:
 
     def anonymous(self, fields: Sequence[Field], elements: Sequence[Any], value: str | None = None) -> Set:
         """A set of its own."""
-        interval = any(_wide(one.key if isinstance(one, Element) else one) for one in elements)
+        kinds = tuple(one.type for one in fields)
+        interval = any(_wide(kinds, one.key if isinstance(one, Element) else one) for one in elements)
         number = self.assembly.number()
         flags = SET_F.ANONYMOUS | SET_F.CONSTANT | (SET_F.INTERVAL if interval else SET_F(0))
         made = set_record(
             self.family,
             self.table,
             "__map%d" if value else "__set%d",
-            tuple(one.type for one in fields),
+            kinds,
             value,
             flags=flags,
             id=number,
         )
+        self.assembly.own[number] = made
         self.sets.append(Message(MSG.NEWSET, NLM_F_CREATE, made))
-        for message in element_messages(MSG.NEWSETELEM, NLM_F_CREATE, made, elements):
+        # Of a number of any size, which is a part, the record tells no more.
+        keys = tuple(kind.ordered("big") for kind in kinds) if interval else kinds
+        shape = Shape(flags, keys, verdicts=value is not None)
+        for message in element_messages(MSG.NEWSETELEM, NLM_F_CREATE, made, elements, shape=shape):
             self.sets.append(message)
         return made
 
 
-def _wide(key: Any) -> bool:
+def _wide(kinds: tuple[DataType, ...], key: Any) -> bool:
     """Whether it is an interval."""
-    if isinstance(key, tuple):
-        return any(map(_wide, key))
-    return isinstance(key, Range | IPv4Network | IPv6Network) or (isinstance(key, str) and key[-1:] == "*")
+    if len(kinds) > 1:
+        return isinstance(key, tuple) and any(_wide((kind,), one) for kind, one in zip(kinds, key, strict=False))
+    if isinstance(key, str):
+        return "/" in key if kinds[0].make is not None else key[-1:] == "*"
+    return isinstance(key, Range | IPv4Network | IPv6Network)
 
 
 class Match(Deferred):
@@ -112,6 +129,8 @@ class Match(Deferred):
     def __init__(self, fields: tuple[Field, ...], value: Any, op: str, mask: int | None = None) -> None:
         self.fields = fields
         self.value = _network(value) if len(fields) == 1 else value
+        if value is None or (isinstance(value, set | frozenset | list) and not value):
+            raise ValueError(f"match {_names(fields)}: there is nothing to compare it with")
         self.op = CMP.of(op)
         self.mask = mask
         if _named(value) is not None and any(one.type.order != "big" for one in fields):
@@ -119,7 +138,7 @@ class Match(Deferred):
             self.names = (_named(value) or "",)
 
     def __repr__(self) -> str:
-        return f"match({' . '.join(one.name for one in self.fields)!r}, {self.value!r}, {self.op.word!r})"
+        return f"match({_names(self.fields)!r}, {self.value!r}, {self.op.word!r})"
 
     def expand(self, context: Context) -> Iterator[Expr]:
         value, several = self.value, isinstance(self.value, set | frozenset | list)
@@ -128,11 +147,15 @@ class Match(Deferred):
             yield from self._look_up(context, name)
             return
         (one,) = self.fields
-        if isinstance(value, IPv4Network | IPv6Network) and value.prefixlen == 0:
+        if isinstance(value, IPv4Network | IPv6Network) and not value.prefixlen and self._equal() is CMP.EQ:
+            # All of them, of this family.
+            one.type.bounds(value)
             yield from context.require(one.needs)
             return
         yield from context.load(self.fields)
         yield from self._compare(one.type)
+        if self.op is CMP.EQ and self.mask is None and not isinstance(value, Range):
+            context.learn(self.fields, value)
 
     def _compare(self, kind: DataType) -> Iterator[Expr]:
         value = self.value
@@ -160,7 +183,10 @@ class Match(Deferred):
             op = RANGE.EQ if self._equal() is CMP.EQ else RANGE.NEQ
             yield RangeExpr(sreg=REG.R1, op=op, from_data=Data(value=first), to_data=Data(value=last))
         elif isinstance(value, str) and value.endswith("*") and kind.name == "ifname":
-            yield Cmp(sreg=REG.R1, op=self._equal(), data=Data(value=value[:-1].encode()))
+            start = kind.bounds(value)[0].rstrip(b"\0")
+            if not start:
+                raise ValueError(f"{self!r}: that is every name, and nothing to compare")
+            yield Cmp(sreg=REG.R1, op=self._equal(), data=Data(value=start))
         else:
             yield Cmp(sreg=REG.R1, op=self.op, data=Data(value=kind.write(value)))
 
@@ -182,6 +208,10 @@ class Match(Deferred):
         if known is not None and known.shape.interval:
             yield from _all_to_network_order(self.fields)
         yield Lookup(set=name, sreg=_first(self.fields), set_id=number, flags=flags)
+
+
+def _names(fields: tuple[Field, ...]) -> str:
+    return " . ".join(one.name for one in fields)
 
 
 def _network(value: Any) -> Any:
@@ -224,7 +254,12 @@ def _all_to_network_order(fields: Sequence[Field]) -> Iterator[Expr]:
 
 
 def _fields(names: str | Sequence[str]) -> tuple[Field, ...]:
-    return tuple(map(field, [names] if isinstance(names, str) else names))
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        return (field(names),)
+    found = tuple(map(field, names))
+    if not found:
+        raise ValueError("of no field there is nothing to compare")
+    return found
 
 
 def match(fields: str | Sequence[str], value: Any, op: str = "==", *, mask: int | None = None) -> Match:
@@ -247,6 +282,8 @@ class _Vmap(Deferred):
         name = _named(verdicts)
         if name is not None:
             self.names = (name,)
+        elif not isinstance(verdicts, Mapping) or not verdicts:
+            raise TypeError(f'vmap {_names(fields)}: verdicts are a dict, or "@name", not {verdicts!r}')
 
     def expand(self, context: Context) -> Iterator[Expr]:
         name = _named(self.verdicts)
@@ -301,7 +338,8 @@ def add_to_set(
     element: `limit("10/second")` lets the rule go on as long as this element's limit does.
     """
     op = DYNSET.UPDATE if update else DYNSET.ADD
-    return _AddToSet(_fields(fields), {"set_name": set.removeprefix("@"), "op": op, "timeout": timeout}, expressions)
+    name = name_of("set", set).removeprefix("@")
+    return _AddToSet(_fields(fields), {"set_name": name, "op": op, "timeout": timeout}, expressions)
 
 
 def sets_of(items: Iterable[Any], family: NFPROTO, table: str) -> list[NamedSet]:

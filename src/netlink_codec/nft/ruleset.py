@@ -33,7 +33,7 @@ from .enums import (
     TRACE,
     VERDICT,
 )
-from .exprs import EXPRESSION, INVERTED, Expression, Verdict
+from .exprs import EXPRESSION, INVERTED, Expression, Immediate, Verdict
 
 FAMILY = as_enum(U8, NFPROTO)
 
@@ -125,7 +125,8 @@ class Rule(Named, identity=("family", "table", "chain", "handle")):
     expressions: tuple[Expression, ...] | None = attr(4, array(EXPRESSION, code=1))
     compat: Compat | None = attr(5, nested(Compat))
     position: int | None = attr(6, U64BE)
-    """The handle of the rule before it, in a dump; of the one it goes before or behind, when it is added."""
+    """The handle of the rule before it, in a dump, where the first one of each datagram has none; of the one it goes
+    before or behind, when it is added."""
     userdata: bytes | None = attr(7, BYTES)
     id: int | None = attr(9, U32BE)
     position_id: int | None = attr(10, U32BE)
@@ -146,10 +147,9 @@ class Rule(Named, identity=("family", "table", "chain", "handle")):
     def verdict(self) -> Verdict | None:
         """What it ends with, if that is always the same."""
         for expression in reversed(self.expressions or ()):
-            data: Any = expression.data
-            if expression.name == "immediate" and data.dreg == 0:
-                found: Verdict | None = data.data.verdict
-                return found
+            data = expression.data
+            if isinstance(data, Immediate) and data.dreg == 0:
+                return None if data.data is None else data.data.verdict
         return None
 
 

@@ -10,9 +10,12 @@ from .datatypes import HOST, VERDICT_TYPE, DataType, named, number_of, size_of
 from .elements import Element, written
 from .enums import MSG, NFPROTO, OBJECT, SET_F, SET_POL
 from .exprs import Expr, Expression
-from .sets import RawElements, Set, SetDescription, SetField, listed
-from .spelling import Family, NamedSet, family_of, found
+from .sets import RawElements, Set, SetDescription, SetField, Shape, listed
+from .spelling import Family, NamedSet, family_of, found, name_of, set_name
 from .transaction import Assembly, Change
+
+_MOST_PARTS = 5
+"""Six bits each."""
 
 
 def add_set(
@@ -38,10 +41,11 @@ def add_set(
     """A set, and what is in it at first; a map if there is a `value`.
 
     `key` is a data type, as `nft` calls it, or a concatenation: "ipv4_addr . inet_service". `value`
-    is one too, or "verdict", or the word of an object: "counter".
+    is one too, or "verdict", or the word of an object: "counter". `elements` are keys, Elements, or of a map a dict.
 
     `interval` lets networks and ranges be elements; `dynamic` lets rules add some. Those
-    may have timeouts if the set has `timeouts`, or a `timeout` for all (seconds). `size` is
+    may have timeouts if the set has `timeouts`, or a `timeout` for all (seconds); `gc_interval` (milliseconds) is how
+    often the kernel looks for those that are over. `size` is
     how many there may be at most; without it, the kernel makes more room when it must, and a
     dump that meets it at that may miss elements. `expressions`, a counter as a rule, are what each element gets.
     """
@@ -63,7 +67,7 @@ def add_set(
         comment=comment,
     )
     flags = NLM_F_CREATE | NLM_F_ECHO | (0 if exist_ok else NLM_F_EXCL)
-    items = list(elements)
+    items = _items(elements)
 
     def messages(assembly: Assembly, change: Change) -> Iterator[Message]:
         yield Message(MSG.NEWSET, flags, record.replace(id=assembly.number(change)))
@@ -77,11 +81,17 @@ def add_map(
     family: Family, table: str, name: str, key: str, value: str, elements: Iterable[Any] = (), **settings: Any
 ) -> Change:
     """A map: `add_set` with a `value`. Its elements are a dict, or Elements."""
-    return add_set(family, table, name, key, _items(elements), value=value, **settings)
+    if value is None:
+        raise TypeError(f"map {name}: what it leads to is a data type, verdict, or the word of an object, not None")
+    return add_set(family, table, name, key, elements, value=value, **settings)
 
 
-def _items(elements: Iterable[Any]) -> Iterable[Any]:
-    return [Element(key, value) for key, value in elements.items()] if isinstance(elements, dict) else elements
+def _items(elements: Iterable[Any]) -> list[Any]:
+    if isinstance(elements, dict):
+        return [Element(key, value) for key, value in elements.items()]
+    if isinstance(elements, str | bytes | Element) or not isinstance(elements, Iterable):
+        raise TypeError(f"elements are given as a list or the like, not {elements!r}")
+    return list(elements)
 
 
 def set_record(
@@ -98,6 +108,9 @@ def set_record(
     **fields: Any,
 ) -> Set:
     """A set or a map as `nft` would make it, with what it keeps there for itself."""
+    _sized(key)
+    if not isinstance(expressions, Sequence):
+        raise TypeError(f"the expressions of a set are given as a list, not {expressions!r}")
     interval = bool(flags & SET_F.INTERVAL)
     order = userdata.BIG_ENDIAN if interval or key[0].order == "big" else userdata.HOST_ORDER
     told = {userdata.SET_KEYBYTEORDER: (order if len(key) == 1 else 0).to_bytes(4, HOST)}
@@ -112,12 +125,12 @@ def set_record(
         fields |= {"data_type": VERDICT_TYPE, "data_len": 16}
         told[userdata.SET_DATABYTEORDER] = (0).to_bytes(4, HOST)
     elif value is not None:
-        known = {member.word for member in OBJECT}
-        if value in known:
+        kind = OBJECT.named(value)
+        if kind is not None:
             flags |= SET_F.OBJECT
-            fields["obj_type"] = OBJECT.of(value)
+            fields["obj_type"] = kind
         else:
-            data = named(value)
+            data = _sized(named(value))
             flags |= SET_F.MAP
             fields |= {"data_type": number_of(data), "data_len": size_of(data)}
             its = userdata.BIG_ENDIAN if data[0].order == "big" else userdata.HOST_ORDER
@@ -131,8 +144,8 @@ def set_record(
         fields["expressions"] = tuple(Expression(data=one) for one in expressions)
     return Set(
         family=family,
-        table=table,
-        name=name,
+        table=name_of("table", table),
+        name=name_of("set", name),
         flags=flags,
         key_type=number_of(key),
         key_len=size_of(key),
@@ -141,18 +154,28 @@ def set_record(
     )
 
 
+def _sized(parts: tuple[DataType, ...]) -> tuple[DataType, ...]:
+    """The same, if a set can be of them."""
+    for part in parts:
+        if not part.size:
+            raise ValueError(f"{part.name} is of no size of its own, and so nothing that a set can be of")
+    if len(parts) > _MOST_PARTS:
+        raise ValueError(f"{' . '.join(part.name for part in parts)}: a concatenation has at most {_MOST_PARTS} parts")
+    return parts
+
+
 def delete_set(family: Family, table: str, name: str, *, missing_ok: bool = False) -> Change:
     """A set or a map, which no rule refers to any more."""
-    record = Set(family=family_of(family), table=table, name=name)
+    record = Set(family=family_of(family), table=name_of("table", table), name=name_of("set", name))
     message = Message(MSG.DESTROYSET if missing_ok else MSG.DELSET, 0, record)
     return Change(f"delete set {record.family.word} {table} {name}", lambda assembly, change: (message,), record=Set)
 
 
 def element_messages(
-    kind: int, flags: int, known: Set, items: Iterable[Any], *, keys_alone: bool = False
+    kind: int, flags: int, known: Set, items: Iterable[Any], *, keys_alone: bool = False, shape: Shape | None = None
 ) -> Iterator[Message]:
-    """As many as it takes: one holds 64 KiB."""
-    for piece in written(known.shape, items, keys_alone=keys_alone):
+    """As many as it takes: one holds 64 KiB. `shape` is for a set whose record does not say what its keys are."""
+    for piece in written(known.shape if shape is None else shape, items, keys_alone=keys_alone):
         yield Message(kind, flags, listed(known.family, known.table or "", known.name or "", piece, known.id))
 
 
@@ -160,8 +183,8 @@ def _elements(
     doing: str, kind: int, flags: int, family: Family, table: str, set: str | Set, items: Iterable[Any], alone: bool
 ) -> Change:
     which = found(family, table, set)
-    name = set if isinstance(set, str) else set.name or ""
-    wanted = list(_items(items))
+    table, name = name_of("table", table), set_name(set)
+    wanted = _items(items)
     place = family_of(family), table, name
 
     def messages(assembly: Assembly, change: Change) -> Iterator[Message]:
@@ -170,6 +193,7 @@ def _elements(
         known = which if isinstance(which, Set) else assembly.sets[place]
         if known.family != place[0] or known.table != table:
             known = known.replace(family=place[0], table=table)
+        assembly.sets.setdefault(place, known)
         return element_messages(kind, flags, known, wanted, keys_alone=alone)
 
     sets: list[NamedSet | Set] = [which] if wanted and isinstance(which, NamedSet) else []
@@ -197,6 +221,6 @@ def delete_elements(
 
 def flush_set(family: Family, table: str, set: str | Set) -> Change:
     """Delete all elements."""
-    name = set if isinstance(set, str) else set.name or ""
+    table, name = name_of("table", table), set_name(set)
     message = Message(MSG.DELSETELEM, 0, listed(family_of(family), table, name, None))
     return Change(f"flush set {table} {name}", lambda assembly, change: (message,))

@@ -11,6 +11,7 @@ from ..constants import NLM_F_ECHO
 from ..errors import BatchError, NetlinkError
 from ..records import Record, reader
 from ..requests import Atomic, Plan, Request
+from .blame import culprit
 from .enums import MSG
 from .ruleset import Generation
 from .sets import RawElements, Set
@@ -43,8 +44,8 @@ class Result:
 
     def __init__(self, generation: int | None, records: "dict[Change, Any]") -> None:
         self.generation = generation
-        """The state that it made. None where the kernel did not say: of a transaction without `genid` that adds nothing
-        but elements, or that is empty."""
+        """The state that it made. None where the kernel did not say: of a transaction without `genid` that is empty, or
+        whose first change flushes, deletes, or adds elements."""
         self.records = records
         """What was added, as the kernel tells it: Table, Chain, Rule, … by change."""
 
@@ -74,7 +75,10 @@ class Change(Atomic[Result]):
         self.sets = tuple(sets)
         """What must be known, or is made."""
         self.messages = messages
-        super().__init__(late=_unknown([self]) if sets else (), doing=doing)
+        wanted: dict[NamedSet, None] = {}
+        if sets:
+            _unknown([self], wanted, set())
+        super().__init__(late=tuple(wanted), doing=doing)
         self.record = record
         self.not_found = tuple(not_found)
 
@@ -98,13 +102,21 @@ class Transaction(Atomic[Result]):
     str is looked up first, but if it is added by the transaction itself.
     """
 
-    __slots__ = ("changes", "genid", "handles")
+    __slots__ = ("_made", "_wanted", "changes", "genid", "handles")
 
     def __init__(self, changes: Iterable[Change] = (), *, genid: int | None = None, handles: bool = True) -> None:
         super().__init__()
+        if isinstance(changes, Change):
+            raise TypeError(f"a transaction is made of a list of changes; {changes!r} alone can be done as well")
+        if genid is not None and not isinstance(genid, int):
+            raise TypeError(f"a generation is a number, not {genid!r}")
+        if genid is not None and not 0 <= genid < 1 << 32:
+            raise ValueError(f"{genid} is out of range for the number of a generation")
         self.changes: list[Change] = []
         self.genid = genid
         self.handles = handles
+        self._wanted: dict[NamedSet, None] = {}
+        self._made: set[tuple[Any, ...]] = set()
         self.add(*changes)
 
     def add(self, *changes: Change) -> None:
@@ -113,7 +125,9 @@ class Transaction(Atomic[Result]):
             if not isinstance(change, Change):
                 raise TypeError(f"{change!r} is not a change")
         self.changes += changes
-        self.late = _unknown(self.changes)
+        if any(change.sets for change in changes):
+            _unknown(changes, self._wanted, self._made)
+            self.late = tuple(self._wanted)
         count = len(self.changes)
         self.doing = self.changes[0].doing if count == 1 else f"transaction of {count} changes"
 
@@ -121,17 +135,14 @@ class Transaction(Atomic[Result]):
         return Assembly(self.changes, self.genid, self.handles, self, known)
 
 
-def _unknown(changes: Iterable[Change]) -> tuple[NamedSet, ...]:
-    """The sets that must be looked up: those that no change before makes."""
-    wanted: dict[NamedSet, None] = {}
-    made = set()
+def _unknown(changes: Iterable[Change], wanted: dict[NamedSet, None], made: set[tuple[Any, ...]]) -> None:
+    """Add the sets that must be looked up: those that no change before makes."""
     for change in changes:
         for one in change.sets:
             if isinstance(one, Set):
                 made.add((one.family, one.table, one.name))
             elif (one.family, one.table, one.set) not in made:
                 wanted[one] = None
-    return tuple(wanted)
 
 
 class Assembly(Plan[Result]):
@@ -154,6 +165,8 @@ class Assembly(Plan[Result]):
         self._generation: int | None = None
         self.sets = {(one.family, one.table, one.name): one for one in known}
         """What is known of them."""
+        self.own: dict[int, Set] = {}
+        """Those that rules have for themselves, by their numbers."""
         self.closing = _CLOSING
         self.messages: list[Message] = [_OPENING if genid is None else _opening(genid)]
         self.requests: list[Request[Any] | None] = [whole]
@@ -164,6 +177,9 @@ class Assembly(Plan[Result]):
                 if isinstance(one, Set):
                     self.sets[one.family, one.table, one.name] = one
             for message in change.messages(self, change):
+                if message.type == MSG.NEWSET and len(self.messages) == 1:
+                    # The set that a rule has for itself.
+                    message = message.replace(flags=message.flags | NLM_F_ECHO)
                 if message.flags & NLM_F_ECHO:
                     if echo or len(self.messages) == 1:  # the first brings the generation, too
                         self.room += message.length + _OVERHEAD
@@ -182,6 +198,12 @@ class Assembly(Plan[Result]):
             self._ids[self._numbers if what is None else what] = self._numbers
             return self._numbers
         return self._ids[what]
+
+    def number_of(self, change: "Change") -> int:
+        """The number of what a change before this one makes."""
+        if change not in self._ids:
+            raise ValueError(f"{change.doing!r} is not in this transaction, before what refers to it")
+        return self._ids[change]
 
     def cramped(self) -> None:
         self.messages = [
@@ -208,6 +230,10 @@ class Assembly(Plan[Result]):
             generation = self._genid % 0xFFFFFFFF + 1
         return Result(generation, records)
 
+    def _set_of(self, some: RawElements) -> Set | None:
+        own = None if some.set_id is None else self.own.get(some.set_id)
+        return own or self.sets.get((some.family, some.table, some.set))
+
     def failed(self, errors: dict[int, NetlinkError]) -> Exception:
         first = errors.get(0)
         if first is not None:
@@ -216,6 +242,9 @@ class Assembly(Plan[Result]):
             moved = GenerationMoved()
             moved.request = self._whole
             return moved
+        for position, error in errors.items():
+            if error.offset is not None and error.hint is None and position < len(self.messages):
+                error.hint = culprit(self.messages[position], error.offset, self._set_of)
         if isinstance(self._whole, Change):
             only = next(iter(errors.values()))
             only.request = self._whole

@@ -9,6 +9,8 @@ COMMENT = 0
 SET_KEYBYTEORDER, SET_DATABYTEORDER, SET_MERGE_ELEMENTS, SET_KEY_TYPEOF, SET_DATA_TYPEOF, SET_EXPR = range(6)
 SET_DATA_INTERVAL, SET_COMMENT = 6, 7
 ELEM_COMMENT, ELEM_FLAGS = range(2)
+_MOST_BYTES = 256
+"""NFT_USERDATA_MAXLEN"""
 HOST_ORDER, BIG_ENDIAN = 1, 2
 """Values of SET_KEYBYTEORDER."""
 
@@ -30,13 +32,19 @@ def write(values: dict[int, bytes]) -> bytes | None:
     """None if there is nothing to write."""
     if not values:
         return None
-    for value in values.values():
-        if len(value) > 255:
-            raise ValueError(f"{len(value)} bytes, and such a value has at most 255")
+    size = sum(2 + len(value) for value in values.values())
+    if size > _MOST_BYTES:
+        longest = max(map(len, values.values())) - 1
+        raise ValueError(f"a comment of {longest} bytes is {size - _MOST_BYTES} too long")
     return b"".join(bytes((kind, len(value))) + value for kind, value in values.items())
 
 
 def text(value: str) -> bytes:
+    """A comment."""
+    if not isinstance(value, str):
+        raise TypeError(f"a comment is a str, not {value!r}")
+    if "\0" in value:
+        raise ValueError(f"the comment {value!r} has a NUL inside")
     return value.encode("utf-8", "surrogateescape") + b"\0"
 
 

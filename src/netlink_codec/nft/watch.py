@@ -35,7 +35,8 @@ class Commit:
     """One transaction that somebody made: `generation` says which, and who; None if that was lost.
 
     `changes` are New and Deleted records, in their order: Table, Chain, Rule, Set, Object,
-    Flowtable, and RawElements, of which `read_elements` makes elements.
+    Flowtable, and RawElements. Of these, `read_elements` makes elements: of all that are New of one set at once, and
+    of all that are Deleted, since an interval comes in two.
     """
 
     __slots__ = ("changes", "generation")
@@ -125,19 +126,23 @@ def watch_each(
         event = _decode(message, group)
         if event is None or not isinstance(event.record, wanted):
             return None
-        return type(event)(event.record.replace(res_id=0)) if track else event
+        return type(event)(_timeless(event.record)) if track else event
 
-    dumps = [_timeless(dump) if track else dump for record, dump in lists.items() if record in wanted]
+    dumps = [_of_timeless(dump) if track else dump for record, dump in lists.items() if record in wanted]
     return Watch([NFNLGRP.NFTABLES], decode, resync=dumps, initial=initial, track=track, receive_buffer=receive_buffer)
 
 
-def _timeless(dump: Dump[Any]) -> Dump[Any]:
-    """Without the generation, so that what has not changed since is equal."""
+def _timeless(record: Any) -> Any:
+    """Without the generation, and without the rule before, which not all messages tell: equal if nothing changed."""
+    return record.replace(res_id=0, position=None) if isinstance(record, Rule) else record.replace(res_id=0)
+
+
+def _of_timeless(dump: Dump[Any]) -> Dump[Any]:
     decode: Any = dump.decode
 
     def without(message: Message) -> Any:
         record = decode(message)
-        return None if record is None else record.replace(res_id=0)
+        return None if record is None else _timeless(record)
 
     return Dump(dump.message, without, doing=dump.doing)
 
