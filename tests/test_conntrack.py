@@ -361,3 +361,22 @@ def test_a_translated_connection(conn):
     with pytest.raises(nl.NotFound):
         conn.do(ct.get(ct.answering(flow.orig), reply=True))
     assert conn.do(ct.get(found, reply=True)).id == found.id
+
+
+def test_errors_say_which_connection(conn):
+    to_nowhere = ct.direction("udp", "10.9.9.1", "10.9.9.2", 1, 2)
+    ping = ct.direction("icmpv6", "fd00::1", "fd00::2", icmp_type=128, icmp_id=7)
+    for request, text in (
+        (ct.get(to_nowhere), "get connection udp 10.9.9.1:1 > 10.9.9.2:2: "),
+        (ct.delete(ping), "delete connection icmpv6 fd00::1 > fd00::2 type=128 id=7: "),
+        (ct.update(to_nowhere, mark=1), "update connection udp "),
+    ):
+        with pytest.raises(nl.NotFound) as caught:
+            conn.do(request)
+        assert str(caught.value).startswith(text)
+        assert text[:-2] in repr(request)
+
+
+def test_an_update_says_what_to_change():
+    with pytest.raises(TypeError, match="say what to change"):
+        ct.update(made().replace(mark=3))

@@ -41,7 +41,8 @@ class Request(Generic[T_co]):
     the reply after it ("reply": audit), or not at all ("none"). `single` says that
     exactly one message answers, which saves the acknowledgement. `not_found` and
     `exists` are the errnos with which the kernel says that of this request.
-    `doing` is a phrase for error messages: "add address 10.0.0.2/24". `record` is a class
+    `doing` is a phrase for error messages: "add address 10.0.0.2/24"; or, where it takes time
+    to make, an object whose `str` it is. `record` is a class
     whose `path_names` says in them what a path of attribute types is called.
     """
 
@@ -73,7 +74,7 @@ class Request(Generic[T_co]):
         single: bool = False,
         not_found: Sequence[int] = (),
         exists: Sequence[int] = (),
-        doing: str = "",
+        doing: object = "",
         record: type | None = None,
     ) -> None:
         self.late = tuple(late) if late else ()
@@ -122,7 +123,7 @@ class Request(Generic[T_co]):
         return filled
 
     def _described(self) -> str:
-        return self.doing or (repr(self.message) if self.final else f"of {', '.join(map(repr, self.late))}")
+        return str(self.doing) or (repr(self.message) if self.final else f"of {', '.join(map(repr, self.late))}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._described()}>"
@@ -155,7 +156,7 @@ class Dump(Request[T_co]):
         late: Sequence[Late] = (),
         ends: Literal["ack", "reply"] = "ack",
         not_found: Sequence[int] = (),
-        doing: str = "",
+        doing: object = "",
         record: type | None = None,
     ) -> None:
         super().__init__(
@@ -202,7 +203,7 @@ class Folded(Dump[T_co]):
         *,
         late: Sequence[Late] = (),
         not_found: Sequence[int] = (),
-        doing: str = "",
+        doing: object = "",
         record: type | None = None,
     ) -> None:
         super().__init__(message, _folded, late=late, not_found=not_found, doing=doing, record=record)
@@ -272,7 +273,7 @@ class Atomic(Request[T_co]):
         raise NotImplementedError
 
     def _described(self) -> str:
-        return self.doing
+        return str(self.doing)
 
 
 Step: TypeAlias = "Request[Any] | Sequence[Request[Any]]"
@@ -307,7 +308,7 @@ class Procedure(Request[T_co]):
         self.tolerated = ()
 
     def _described(self) -> str:
-        return self.doing or repr(self.make)
+        return str(self.doing) or repr(self.make)
 
 
 class Watch(Generic[T_co]):

@@ -157,12 +157,7 @@ def _flows(conn: Conn, args: argparse.Namespace, **options: Any) -> Iterator[ct.
 def line(flow: ct.Flow) -> str:
     """A connection for people: who, to whom, how far, how much."""
     orig = _orig(flow)
-    words = [_word(orig.proto) or "-"]
-    words += [_end(orig.src, orig.sport), ">", _end(orig.dst, orig.dport)]
-    protocol = orig.protocol or ct.Protocol()
-    for kind, id in ((protocol.icmp_type, protocol.icmp_id), (protocol.icmpv6_type, protocol.icmpv6_id)):
-        if kind is not None:
-            words += [f"type={kind}", f"id={id}"]
+    words = [str(orig)]
     reply = flow.reply
     if reply is not None and (reply.src, reply.dst, reply.sport, reply.dport) != (
         orig.dst,
@@ -170,7 +165,7 @@ def line(flow: ct.Flow) -> str:
         orig.dport,
         orig.sport,
     ):
-        words += ["reply", _end(reply.src, reply.sport), ">", _end(reply.dst, reply.dport)]
+        words += ["reply", str(reply).partition(" ")[2]]
     if flow.state is not None:
         words.append(flow.state.word)
     if flow.status is not None:
@@ -183,11 +178,6 @@ def line(flow: ct.Flow) -> str:
         if counters is not None:
             words.append(f"{name}={counters.packets}p/{counters.bytes}B")
     return " ".join(words)
-
-
-def _end(address: Any, port: int | None) -> str:
-    text = "-" if address is None else f"[{address}]" if address.version == 6 and port is not None else str(address)
-    return text if port is None else f"{text}:{port}"
 
 
 def _dump(conn: Conn, args: argparse.Namespace) -> int:

@@ -89,6 +89,23 @@ class Tuple(Record):
         protocol = self.protocol
         return None if protocol is None else protocol.dst_port
 
+    def __str__(self) -> str:
+        """`udp 10.0.0.1:40000 > 10.0.0.2:53`"""
+        proto = self.proto
+        words = ["-" if proto is None else proto.word, _end(self.src, self.sport), ">", _end(self.dst, self.dport)]
+        protocol = self.protocol or Protocol()
+        for kind, id in ((protocol.icmp_type, protocol.icmp_id), (protocol.icmpv6_type, protocol.icmpv6_id)):
+            if kind is not None:
+                words += [f"type={kind}", f"id={id}"]
+        return " ".join(words)
+
+
+def _end(address: IPAddress | None, port: int | None) -> str:
+    text = "-" if address is None else str(address)
+    if port is None:
+        return text
+    return f"[{text}]:{port}" if ":" in text else f"{text}:{port}"
+
 
 class TcpFlags(Struct):
     """struct nf_ct_tcp_flags"""

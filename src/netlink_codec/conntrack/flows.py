@@ -11,7 +11,7 @@ from ..records import reader
 from ..requests import Dump, Procedure, Request
 from .enums import IPPROTO, IPS, TCP_CONNTRACK
 from .flow import Filter, Flow, ProtoInfo, TcpInfo, Tuple
-from .tuples import Address, Like, answering, direction, family_of, named
+from .tuples import About, Address, Like, answering, direction, family_of, named
 
 NEW, GET, DELETE, GET_CTRZERO = (message_type(NFNL_SUBSYS_CTNETLINK, number) for number in range(4))
 GET_DYING = message_type(NFNL_SUBSYS_CTNETLINK, 6)
@@ -104,13 +104,16 @@ def get(flow: Flow | Tuple, *, reply: bool = False, zone: int | None = None) -> 
     """
     message = Message(GET, 0, named(flow, zone, reply=reply))
     decode: Any = reader(Flow, NEW)
-    return Request(message, decode, not_found=[errno.ENOENT], doing="get a connection", record=Flow)
+    return Request(message, decode, not_found=[errno.ENOENT], doing=About("get connection", flow), record=Flow)
 
 
 def create(flow: Flow, *, exist_ok: bool = False) -> Request[None]:
     """A new connection, as `flow(...)` makes one; Exists if there is one with either direction."""
     request: Request[Any] = Request(
-        Message(NEW, NLM_F_CREATE | NLM_F_EXCL, flow), exists=[errno.EEXIST], doing="create a connection", record=Flow
+        Message(NEW, NLM_F_CREATE | NLM_F_EXCL, flow),
+        exists=[errno.EEXIST],
+        doing=About("create connection", flow),
+        record=Flow,
     )
     return request.tolerate(errno.EEXIST) if exist_ok else request
 
@@ -118,10 +121,13 @@ def create(flow: Flow, *, exist_ok: bool = False) -> Request[None]:
 def update(flow: Flow | Tuple, *, reply: bool = False, zone: int | None = None, **fields: Any) -> Request[None]:
     """Change a connection: `timeout`, `mark`, `mark_mask`, `status`, `protoinfo`, `labels`, … of Flow.
 
-    Status bits may be added, and not be taken away; some not at all.
+    `flow` only says which; a record that was changed changes nothing. Status bits may be added,
+    and not be taken away; some not at all.
     """
+    if not fields:
+        raise TypeError("say what to change, and to what: update(flow, mark=1)")
     message = Message(NEW, 0, named(flow, zone, reply=reply).replace(id=None, **fields))
-    return Request(message, not_found=[errno.ENOENT], doing="update a connection", record=Flow)
+    return Request(message, not_found=[errno.ENOENT], doing=About("update connection", flow), record=Flow)
 
 
 def delete(
@@ -129,7 +135,9 @@ def delete(
 ) -> Request[None]:
     """Forget a connection. One that was read before is forgotten only if it is still that one."""
     message = Message(DELETE, 0, named(flow, zone, reply=reply))
-    request: Request[Any] = Request(message, not_found=[errno.ENOENT], doing="delete a connection", record=Flow)
+    request: Request[Any] = Request(
+        message, not_found=[errno.ENOENT], doing=About("delete connection", flow), record=Flow
+    )
     return request.tolerate(errno.ENOENT) if missing_ok else request
 
 

@@ -85,6 +85,20 @@ def family_of(direction: Tuple | None) -> int:
     return NFPROTO.IPV4 if isinstance(address, IPv4Address) else NFPROTO.IPV6
 
 
+class About:
+    """What is done, and to which connection, in words that are made when they are wanted."""
+
+    __slots__ = ("doing", "which")
+
+    def __init__(self, doing: str, which: Flow | Tuple) -> None:
+        self.doing = doing
+        self.which = which
+
+    def __str__(self) -> str:
+        which = self.which if isinstance(self.which, Tuple) else self.which.orig or self.which.reply
+        return f"{self.doing} {which}"
+
+
 def named(flow: Flow | Tuple, zone: int | None, *, reply: bool = False) -> Flow:
     """What names a connection in a request: of a Tuple, the direction that it is of."""
     if isinstance(flow, Tuple):
