@@ -268,3 +268,18 @@ def test_what_settings_are_is_there_to_be_named():
     assert "via" in rtnl.RouteSettings.__annotations__
     assert isinstance("lan0", rtnl.Dev)
     assert isinstance(V4, rtnl.Destination)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (rtnl.add_route, ["10.0.0.0/8"]),
+        (rtnl.delete_route, ["10.0.0.0/8"]),
+        (rtnl.replace_route, ["10.0.0.0/8"]),
+        (rtnl.add_address, ["10.0.0.1/24", "lo"]),
+        (rtnl.replace_address, ["10.0.0.1/24", "lo"]),
+    ],
+)
+def test_a_setting_that_there_is_not(function, arguments):
+    with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) got an unexpected keyword argument 'metrik'$"):
+        function(*arguments, metrik=1)

@@ -22,6 +22,7 @@ from .spelling import (
     device,
     family_of,
     interface,
+    known,
     only,
     resolved,
     word,
@@ -181,6 +182,7 @@ def _other_end(
 def _new(
     verb: str, flags: int, address: str | IPAddress | IPInterface, dev: Dev, settings: AddressSettings
 ) -> Request[Address | None]:
+    known(f"{verb}_address", settings, AddressSettings)
     record = _made(address, **settings)
     message, late = resolved(
         lambda index: Message(RTM_NEWADDR, flags | NLM_F_ECHO, record.replace(index=index)), device(dev)

@@ -25,6 +25,7 @@ from .spelling import (
     device,
     family_of,
     gateway,
+    known,
     network,
     only,
     resolved,
@@ -206,6 +207,7 @@ def delete_route(
         record = _that(dst)
         doing = f"delete route {dst.dst}"
     else:
+        known("delete_route", settings, RouteSettings)
         record, devs = _made(dst, deleting=True, **settings)
         doing = _doing("delete", dst, settings)
     request = _request(RTM_DELROUTE, 0, record, devs, doing)
@@ -271,6 +273,7 @@ def _doing(verb: str, dst: Destination, settings: RouteSettings) -> str:
 
 
 def _new(verb: str, flags: int, dst: Destination, settings: RouteSettings) -> Request[None]:
+    known(f"{verb}_route", settings, RouteSettings)
     record, devs = _made(dst, **settings)
     return _request(RTM_NEWROUTE, flags, record, devs, _doing(verb, dst, settings))
 

@@ -3,7 +3,7 @@
 For the functions that make requests; records take final values only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ipaddress import (
     IPv4Address,
     IPv4Interface,
@@ -173,3 +173,10 @@ def resolved(
         return make(*[next(found) if isinstance(dev, Device) else dev for dev in devs])
 
     return message, names
+
+
+def known(function: str, settings: Mapping[str, object], kind: type) -> None:
+    """TypeError, as Python would raise it of `function`, if there is a setting that the TypedDict `kind` has not."""
+    for name in settings:
+        if name not in kind.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
