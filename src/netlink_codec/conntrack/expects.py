@@ -11,7 +11,7 @@ from ..records import IPAddress, reader
 from ..requests import Dump, Request
 from .expect import Expectation
 from .flow import Addresses, Flow, Protocol, Tuple
-from .tuples import family_of
+from .tuples import About, family_of
 
 NEW, GET, DELETE = (message_type(NFNL_SUBSYS_CTNETLINK_EXP, number) for number in range(3))
 
@@ -55,7 +55,8 @@ def get_expectation(expectation: Expectation | Tuple, *, zone: int | None = None
     """One expectation, by one that was read before, or by what is expected."""
     decode: Any = reader(Expectation, NEW)
     message = Message(GET, 0, _named(expectation, zone))
-    return Request(message, decode, not_found=[errno.ENOENT], doing="get an expectation")
+    doing = About("get expectation of", _expected(expectation))
+    return Request(message, decode, not_found=[errno.ENOENT], doing=doing, record=Expectation)
 
 
 def create_expectation(expectation: Expectation) -> Request[None]:
@@ -64,7 +65,7 @@ def create_expectation(expectation: Expectation) -> Request[None]:
         Message(NEW, NLM_F_CREATE | NLM_F_EXCL, expectation),
         not_found=[errno.ENOENT],
         exists=[errno.EEXIST, errno.EBUSY],
-        doing="create an expectation",
+        doing=About("create expectation of", _expected(expectation)),
         record=Expectation,
     )
 
@@ -74,7 +75,10 @@ def delete_expectation(
 ) -> Request[None]:
     """Expect it no longer. One that was read before goes only if it is still that one."""
     request: Request[Any] = Request(
-        Message(DELETE, 0, _named(expectation, zone)), not_found=[errno.ENOENT], doing="delete an expectation"
+        Message(DELETE, 0, _named(expectation, zone)),
+        not_found=[errno.ENOENT],
+        doing=About("delete expectation of", _expected(expectation)),
+        record=Expectation,
     )
     return request.tolerate(errno.ENOENT) if missing_ok else request
 
@@ -82,6 +86,10 @@ def delete_expectation(
 def flush_expectations(*, helper: str | None = None) -> Request[None]:
     """Expect nothing any longer, or nothing of what a helper made."""
     return Request(Message(DELETE, 0, Expectation(help_name=helper)), doing="flush expectations")
+
+
+def _expected(expectation: Expectation | Tuple) -> Tuple | None:
+    return expectation if isinstance(expectation, Tuple) else expectation.tuple
 
 
 def _named(expectation: Expectation | Tuple, zone: int | None) -> Expectation:

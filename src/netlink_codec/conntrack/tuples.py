@@ -90,12 +90,14 @@ class About:
 
     __slots__ = ("doing", "which")
 
-    def __init__(self, doing: str, which: Flow | Tuple) -> None:
+    def __init__(self, doing: str, which: Flow | Tuple | None) -> None:
         self.doing = doing
         self.which = which
 
     def __str__(self) -> str:
-        which = self.which if isinstance(self.which, Tuple) else self.which.orig or self.which.reply
+        which = self.which
+        if isinstance(which, Flow):
+            which = which.orig or which.reply
         return f"{self.doing} {which}"
 
 
