@@ -164,7 +164,7 @@ cdef class Scan(_MessageIterator):
     cdef readonly uint32_t count   # and how many there are
     cdef bytes following           # the datagram after this one, if it came already
     cdef bint single               # the first message of data is the last
-    cdef bint plain                # the first outcome is the end
+    cdef bint plain                # the outcome of the last of them is the end
     cdef readonly uint16_t flags
     cdef readonly uint64_t stale
     cdef public bint done

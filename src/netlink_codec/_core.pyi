@@ -146,8 +146,8 @@ class Scan(Iterator[Message]):
     `done` is set, and unsets that if it was not the end, or raises; `more()` is called when a
     datagram is used up, and feeds the next one, or raises; `over()` is called when
     iterating ends. `single` says that the first
-    message of data, unless it is multipart, is the end; `plain`, that the first outcome
-    is, and need not be shown to `control` if it is success without a word. `flags` are
+    message of data, unless it is multipart, is the end; `plain`, that the last
+    number's outcome is, and need not be shown to `control` if it is success without a word. `flags` are
     the flags of all messages so far, or-ed together.
 
     Iterating yields the messages of data, by the rules of `iter_messages`.

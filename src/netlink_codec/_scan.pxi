@@ -18,8 +18,8 @@ cdef class Scan(_MessageIterator):
     `done` is set, and unsets that if it was not the end, or raises; `more()` is called when a
     datagram is used up, and feeds the next one, or raises; `over()` is called when
     iterating ends. `single` says that the first
-    message of data, unless it is multipart, is the end; `plain`, that the first outcome
-    is, and need not be shown to `control` if it is success without a word. `flags` are
+    message of data, unless it is multipart, is the end; `plain`, that the last
+    number's outcome is, and need not be shown to `control` if it is success without a word. `flags` are
     the flags of all messages so far, or-ed together.
 
     Iterating yields the messages of data, by the rules of `iter_messages`.
@@ -125,7 +125,9 @@ cdef Kind judge(Scan self, Message message) noexcept:
     self.flags |= message.nlmsg_flags
     if kind == NLMSG_ERROR or kind == NLMSG_DONE and message.nlmsg_flags & NLM_F_MULTI:
         self.done = True
-        return SUCCESS if self.plain and succeeded(message) and not self.flags & NLM_F_DUMP_INTR else OUTCOME
+        if self.plain and <uint32_t>(message.nlmsg_seq - self.seq) == self.count - 1 and succeeded(message):
+            return OUTCOME if self.flags & NLM_F_DUMP_INTR else SUCCESS
+        return OUTCOME
     if kind == NLMSG_NOOP:
         return NOTHING
     if self.single and not message.nlmsg_flags & NLM_F_MULTI:

@@ -102,7 +102,7 @@ class Series(Scan):
         *,
         acknowledged: Literal["each", "last", "transaction"] = "each",
     ) -> None:
-        super().__init__(sent[0].seq, len(sent))
+        Scan.__init__(self, sent[0].seq, len(sent), plain=acknowledged != "each")
         self.sent = sent
         self.protocol = protocol
         self.requests = requests
