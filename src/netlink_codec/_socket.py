@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from ._core import Message
 from ._sys import receive
 from .constants import (
     NETLINK_CAP_ACK,
@@ -285,7 +286,7 @@ class Socket:
 
     # Sending ------------------------------------------------------------------------------------------------------
 
-    def send(self, data: "Buffer") -> None:
+    def send(self, data: Message | bytes) -> None:
         """Send one datagram to the kernel, which works on it before this returns."""
         if self._trace is not None:
             self._trace("send", data)
@@ -296,7 +297,7 @@ class Socket:
                 raise failure(error) from error
             self._send_large([data])
         else:
-            if sent != memoryview(data).nbytes:  # the check in one step: every request passes here
+            if sent != len(data):  # the check in one step: every request passes here
                 _check_sent(sent, [data])
 
     def send_parts(self, parts: Sequence["Buffer"]) -> None:

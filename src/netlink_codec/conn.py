@@ -77,7 +77,7 @@ class Conn(Connection[Pool]):
         decode = request.decode
         answered = False
         try:
-            for message in Replies(self._open(), request.message, request, self._deadline(timeout)):
+            for message in Replies(self._pool or self._open(), request.message, request, self._deadline(timeout)):
                 if decode is not None and not answered:
                     result = decode(message)
                     answered = True

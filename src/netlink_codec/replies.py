@@ -90,18 +90,18 @@ class Answer(Exchange):
         else:
             self.close()
 
-    def over(self) -> None:
-        self.close()
-
     def _finish(self) -> None:
         socket = self._socket
         if socket is not None and self.claim():
             self._socket = None
-            self._pool.stats.stale += self.stale
+            if self.stale:
+                self._pool.stats.stale += self.stale
             if self._left or self._overrun:
                 self._pool.drop(socket)
             else:
                 self._pool.give(socket)
+
+    over = _finish
 
     def close(self) -> None:
         """End the answer here. Again is harmless."""
