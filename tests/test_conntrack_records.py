@@ -245,6 +245,24 @@ def test_what_is_refused(make, text):
         make()
 
 
+# The kernel takes a request to delete that names nothing for one to delete everything.
+@pytest.mark.parametrize(
+    ("request_about", "record", "options"),
+    [
+        (ct.delete, ct.Flow(family=2, mark=7), {}),
+        (ct.delete, ct.Flow(family=2), {"reply": True}),
+        (ct.get, ct.Flow(family=2, mark=7), {}),
+        (ct.update, ct.Flow(family=2), {"mark": 7}),
+        (ct.delete_expectation, ct.Expectation(family=2), {}),
+        (ct.get_expectation, ct.Expectation(family=2), {}),
+        (lambda master: ct.expectations(master=master), ct.Flow(family=2), {}),
+    ],
+)
+def test_a_request_about_one_says_which(request_about, record, options):
+    with pytest.raises(ValueError, match="by which it would be named"):
+        request_about(record, **options)
+
+
 def flow_message(flow, type=0x100, flags=0):
     return nl.Message(type, flags, flow)
 

@@ -97,6 +97,37 @@ def test_what_is_refused(arguments, text):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("ct dump --zone 65536", "65536 is not in 0 to 65535"),
+        ("ct dump --mark 0x100000000", "0x100000000 is not in 0 to 4294967295"),
+        ("ct dump --mark 1/-1", "-1 is not in 0 to 4294967295"),
+        ("ct dump --mark 1/", "'' is no number"),
+        ("ct flush --mark x", "'x' is no number"),
+        ("ct dump --proto tcp --sport 65536", "65536 is not in 0 to 65535"),
+        ("ct dump --proto 256", "Protocol.number"),
+        ("ct top -n 0", "0 is not in 1 to"),
+        ("ct events born", "'born' is none of new, update, destroy"),
+        ("ct events --count 0", "0 is not in 1 to"),
+        ("ct events --rcvbuf 0", "0 is not in 1 to 2147483647"),
+        ("nfq dump 65536", "65536 is not in 0 to 65535"),
+        ("nfq dump -b 0 1", "0 is not in 1 to"),
+        ("nfq dump -c -1 1", "-1 is not in 1 to"),
+        ("nfq dump -s -1 1", "-1 is not in 0 to 4294967295"),
+        ("nfq dump --maxlen 4294967296 1", "4294967296 is not in 0 to 4294967295"),
+        ("nfq dump --rcvbuf 2147483648 1", "2147483648 is not in 1 to 2147483647"),
+        ("nft monitor --count 0", "0 is not in 1 to"),
+        ("nft monitor --rcvbuf 2147483648", "2147483648 is not in 1 to 2147483647"),
+    ],
+)
+def test_numbers_out_of_range(arguments, text):
+    result = command(*arguments.split())
+    assert (result.returncode, result.stdout) == (2, "")
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 @pytest.mark.usefixtures("conn")
 def test_top():
     heading, first, *_ = told("ct", "top", "--by", "src")
@@ -219,6 +250,18 @@ def test_nfq_dump_is_interrupted(conn, tmp_path):
         report = process.stderr.read()
     assert [(here, true) for here, true, _ in packets(file.read_bytes())] == [(40, 100)] * 10
     assert report.startswith("queue 7: 10 packets, 1000 bytes, 0 lost")
+
+
+def test_nfq_dump_lets_go_what_it_does_not_want_any_more(conn):
+    queue(7)
+    with running("nfq", "dump", "-c", "2", "7") as process, udp() as (receiver, sender):
+        process.send_signal(signal.SIGSTOP)
+        for number in range(200):
+            sender.send(bytes([number]))
+        process.send_signal(signal.SIGCONT)
+        _, report = process.communicate(timeout=60)
+        assert [receiver.recv(9)[0] for _ in range(200)] == list(range(200))
+    assert report.startswith("queue 7: 2 packets, 58 bytes, 0 lost")
 
 
 def test_nfq_dump_to_standard_output(conn):

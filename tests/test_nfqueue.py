@@ -375,9 +375,18 @@ def test_tcp(gso):
     assert (max(longest) > 65536) <= gso  # loopback takes more than an IPv4 packet can say
 
 
-@pytest.mark.parametrize("options", [{"number": -1}, {"number": 65536}, {"number": 7, "copy_range": -1}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"number": -1},
+        {"number": 65536},
+        {"number": 7, "copy_range": -1},
+        {"number": 7, "maxlen": -1},
+        {"number": 7, "rcvbuf": 0},
+    ],
+)
 def test_what_is_no_queue(options):
-    with pytest.raises(ValueError, match=r"queue|copied"):
+    with pytest.raises(ValueError, match=r"queue|copied|wait|buffer"):
         nfqueue.Queue(**options)
 
 

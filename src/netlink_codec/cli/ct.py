@@ -12,10 +12,12 @@ from ..conn import Conn
 from ..constants import NETLINK_NETFILTER
 from ..records import OpenEnum
 from ..requests import Changed, Deleted, Lost, New
+from .numbers import buffer_size, count, u16, u32
 from .table import print_table
 
 FAMILIES = {"inet": 2, "ipv4": 2, "4": 2, "inet6": 10, "ipv6": 10, "6": 10}
 SHOWN = {ct.IPS.ASSURED: "assured", ct.IPS.OFFLOAD: "offload"}
+NAMES = {New: "new", Changed: "update", Deleted: "destroy"}
 KEYS: dict[str, Callable[[ct.Flow], Any]] = {
     "src": lambda flow: _orig(flow).src,
     "dst": lambda flow: _orig(flow).dst,
@@ -59,23 +61,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
             )
         elif name == "top":
             command.add_argument("--by", choices=tuple(KEYS), default="dst", help="what to count by (default: dst)")
-            command.add_argument("-n", type=int, default=10, metavar="COUNT", help="how many lines (default: 10)")
+            command.add_argument("-n", type=count, default=10, metavar="COUNT", help="how many lines (default: 10)")
     events = commands.add_parser("events", help="print what happens", description="Print what happens to connections.")
     events.set_defaults(part=_events)
-    events.add_argument("kinds", nargs="*", help="which events (default: all)")
+    events.add_argument("kinds", nargs="*", type=_kind, metavar="KIND", help="new, update, destroy (default: all)")
     events.add_argument("--json", action="store_true", help="a JSON object a line")
     events.add_argument(
-        "--rcvbuf", type=int, default=8 << 20, metavar="BYTES", help="the receive buffer (default: 8 MiB)"
+        "--rcvbuf", type=buffer_size, default=8 << 20, metavar="BYTES", help="the receive buffer (default: 8 MiB)"
     )
-    events.add_argument("--count", type=int, metavar="COUNT", help="stop after so many")
+    events.add_argument("--count", type=count, metavar="COUNT", help="stop after so many")
     for command in (*commands.choices.values(),):
         command.add_argument("--netns", metavar="NAME", help="in this network namespace")
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
-    number = _number
     parser.add_argument("--family", choices=tuple(FAMILIES), metavar="FAMILY", help="inet or inet6")
-    parser.add_argument("--zone", type=number, metavar="ZONE")
+    parser.add_argument("--zone", type=u16, metavar="ZONE")
     parser.add_argument("--mark", type=_mark, metavar="MARK[/MASK]")
     parser.add_argument(
         "--status", type=_status, metavar="BIT,...", help="assured, seen_reply, ...: those that have all"
@@ -83,17 +84,13 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proto", type=_proto, metavar="PROTO", help="tcp, udp, icmp, ..., or a number")
     parser.add_argument("--src", type=ip_address, metavar="ADDRESS", help="of who began it, as is --sport")
     parser.add_argument("--dst", type=ip_address, metavar="ADDRESS", help="of the other end, as is --dport")
-    parser.add_argument("--sport", type=number, metavar="PORT")
-    parser.add_argument("--dport", type=number, metavar="PORT")
-
-
-def _number(text: str) -> int:
-    return int(text, 0)
+    parser.add_argument("--sport", type=u16, metavar="PORT")
+    parser.add_argument("--dport", type=u16, metavar="PORT")
 
 
 def _mark(text: str) -> tuple[int, int]:
-    mark, _, mask = text.partition("/")
-    return int(mark, 0), int(mask, 0) if mask else 0xFFFFFFFF
+    mark, slash, mask = text.partition("/")
+    return u32(mark), u32(mask) if slash else 0xFFFFFFFF
 
 
 def _status(text: str) -> ct.IPS:
@@ -105,6 +102,12 @@ def _status(text: str) -> ct.IPS:
             names = ", ".join(bit.name.lower() for bit in ct.IPS if bit.name)
             raise argparse.ArgumentTypeError(f"{name!a} is none of {names}") from None
     return status
+
+
+def _kind(text: str) -> str:
+    if text not in NAMES.values():
+        raise argparse.ArgumentTypeError(f"{text!a} is none of {', '.join(NAMES.values())}")
+    return text
 
 
 def _proto(text: str) -> ct.IPPROTO:
@@ -210,7 +213,6 @@ def _top(conn: Conn, args: argparse.Namespace) -> int:
 
 
 def _events(conn: Conn, args: argparse.Namespace) -> int:
-    names = {New: "new", Changed: "update", Deleted: "destroy"}
     lost = False
     with conn.watch(ct.watch(*args.kinds, rcvbuf=args.rcvbuf)) as events:
         print("listening", file=sys.stderr, flush=True)
@@ -219,9 +221,9 @@ def _events(conn: Conn, args: argparse.Namespace) -> int:
                 lost = True
                 print(json.dumps({"event": "lost", "count": event.count}) if args.json else f"lost {event.count}")
             elif args.json:
-                print(json.dumps({"event": names[type(event)], **event.record.to_dict()}))
+                print(json.dumps({"event": NAMES[type(event)], **event.record.to_dict()}))
             else:
-                print(f"{names[type(event)]:8}{line(event.record)}")
+                print(f"{NAMES[type(event)]:8}{line(event.record)}")
             sys.stdout.flush()
             if number == args.count:
                 break

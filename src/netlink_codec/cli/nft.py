@@ -12,6 +12,7 @@ from ..constants import NETLINK_NETFILTER
 from ..errors import NotFound
 from ..nft.text import chain_text, describe, element_dict, element_text, set_flags, set_type
 from .nft_monitor import monitor, with_comment
+from .numbers import buffer_size, count
 from .table import print_table, printable
 
 FAMILIES = ("ip", "ip6", "inet", "arp", "bridge", "netdev")
@@ -45,10 +46,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     elements.add_argument("family", choices=FAMILIES, metavar="FAMILY", help=", ".join(FAMILIES))
     elements.add_argument("table", metavar="TABLE")
     elements.add_argument("set", metavar="SET")
-    changes.add_argument("--count", type=int, metavar="COUNT", help="stop after so many")
+    changes.add_argument("--count", type=count, metavar="COUNT", help="stop after so many")
     changes.add_argument("--trace", action="store_true", help="what packets meet for which nftrace is set, instead")
     changes.add_argument(
-        "--rcvbuf", type=int, default=8 << 20, metavar="BYTES", help="the receive buffer (default: 8 MiB)"
+        "--rcvbuf", type=buffer_size, default=8 << 20, metavar="BYTES", help="the receive buffer (default: 8 MiB)"
     )
 
 

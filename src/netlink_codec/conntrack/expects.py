@@ -42,6 +42,8 @@ def expectations(*, family: int | None = None, master: Flow | None = None) -> Du
     """What is expected, in all or because of one connection."""
     fields: dict[str, Any] = {}
     if master is not None:
+        if master.orig is None:
+            raise ValueError("the connection has no orig, by which it would be named")
         family = master.family if family is None else family
         fields = {"master": master.orig, "zone": master.zone}
     where = {} if family is None else {"family": family}
@@ -95,6 +97,9 @@ def _expected(expectation: Expectation | Tuple) -> Tuple | None:
 def _named(expectation: Expectation | Tuple, zone: int | None) -> Expectation:
     if isinstance(expectation, Tuple):
         return Expectation(family=family_of(expectation), tuple=expectation, zone=zone)
+    # Without it, the kernel would take a request to delete for one to flush.
+    if expectation.tuple is None:
+        raise ValueError("the expectation has no tuple, by which it would be named")
     return Expectation(
         family=expectation.family,
         tuple=expectation.tuple,

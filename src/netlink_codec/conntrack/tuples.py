@@ -102,12 +102,17 @@ class About:
 
 
 def named(flow: Flow | Tuple, zone: int | None, *, reply: bool = False) -> Flow:
-    """What names a connection in a request: of a Tuple, the direction that it is of."""
+    """What names a connection in a request: of a Tuple, the direction that it is of.
+
+    ValueError if that is not there: without one, the kernel would take a request to delete for one to flush.
+    """
     if isinstance(flow, Tuple):
         if reply:
             return Flow(family=family_of(flow), reply=flow, zone=zone)
         return Flow(family=family_of(flow), orig=flow, zone=zone)
     zone = flow.zone if zone is None else zone
+    if (flow.reply if reply else flow.orig) is None:
+        raise ValueError(f"the connection has no {'reply' if reply else 'orig'}, by which it would be named")
     if reply:
         return Flow(family=flow.family, reply=flow.reply, zone=zone, id=flow.id)
     return Flow(family=flow.family, orig=flow.orig, zone=zone, id=flow.id)

@@ -20,6 +20,8 @@ def bind(number: int, *, copy_range: int, maxlen: int | None, flags: int, seq: i
         raise ValueError(f"{number} is no queue: these are 0 to 65535")
     if copy_range < 0:
         raise ValueError(f"{copy_range} bytes cannot be copied")
+    if maxlen is not None and not 0 <= maxlen <= 0xFFFFFFFF:
+        raise ValueError(f"{maxlen} packets cannot wait: maxlen is 0 to 4294967295")
     encoder = AttributeEncoder(struct.pack(">BBH", 0, 0, number), byteorder="big")
     encoder.data(_CMD, struct.pack(">BxH", _BIND, 0))
     mode = _COPY_PACKET if copy_range else _COPY_META
