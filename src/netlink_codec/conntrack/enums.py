@@ -64,11 +64,15 @@ class IPPROTO(OpenEnum):
     """The protocol of a connection."""
 
     ICMP = 1
+    IGMP = 2
     TCP = 6
     UDP = 17
     DCCP = 33
     GRE = 47
+    ESP = 50
+    AH = 51
     ICMPV6 = 58
+    COMP = 108
     SCTP = 132
     UDPLITE = 136
 

@@ -1,10 +1,7 @@
 """Expressions as a person writes them: verdicts, counters, limits, translation of addresses, and so on."""
 
 from collections.abc import Iterator
-from ipaddress import ip_address
-from typing import Any
 
-from .datatypes import TYPES, Range
 from .enums import (
     FIB,
     FIB_F,
@@ -12,10 +9,7 @@ from .enums import (
     LIMIT,
     LOG_F,
     LOG_LEVEL,
-    NAT,
-    NAT_RANGE,
     NFPROTO,
-    NG,
     OBJECT,
     QUEUE_F,
     QUOTA_F,
@@ -27,7 +21,6 @@ from .enums import (
 from .exprs import (
     Connlimit,
     Counter,
-    Ct,
     Data,
     Expr,
     Fib,
@@ -36,22 +29,18 @@ from .exprs import (
     Last,
     Limit,
     Log,
-    Masq,
-    Meta,
-    Nat,
     Notrack,
-    Numgen,
     Objref,
     Queue,
     Quota,
-    Redir,
     Reject,
     Synproxy,
     Verdict,
 )
-from .fields import field
-from .match import Context, Deferred
+from .fields import Field
+from .match import NUMBER, Compared, Context, Deferred, Source, compared, first_register, load_keys, sets_among
 from .spelling import name_of
+from .values import Load, Using, source
 
 
 def _verdict(code: VERDICT, chain: str | None = None) -> Immediate:
@@ -151,15 +140,40 @@ def notrack() -> Notrack:
     return Notrack()
 
 
-def queue(first: int, last: int | None = None, *, bypass: bool = False, fanout: bool = False) -> Queue:
-    """To a program that listens on this queue, or on one of several."""
+def queue(
+    first: int | Source | Expr, last: int | None = None, *, bypass: bool = False, fanout: bool = False
+) -> Queue | Deferred:
+    """To a program that listens on this queue, or on one of several; or `queue(numgen(4))`."""
     flags = (QUEUE_F.BYPASS if bypass else QUEUE_F(0)) | (QUEUE_F.CPU_FANOUT if fanout else QUEUE_F(0))
+    if isinstance(first, Source | Expr):
+        if last is not None or fanout:
+            raise TypeError("queue: what finds the number is alone")
+        return Using([Load(source(first, NUMBER), NUMBER, REG.R1)], Queue(sreg_qnum=REG.R1, flags=flags))
     return Queue(num=first, total=1 if last is None else last - first + 1, flags=flags)
 
 
-def named(type: str | int, name: str) -> Objref:
-    """An object of the table: `named("counter", "web")`."""
-    return Objref(imm_type=OBJECT.of(type), imm_name=name)
+class _NamedBy(Deferred):
+    def __init__(self, fields: tuple[Field, ...], name: str) -> None:
+        self.fields = fields
+        self.name = name
+        self.names = (*sets_among(fields), name)
+
+    def expand(self, context: Context) -> Iterator[Expr]:
+        known = context.known(self.name)
+        yield from load_keys(context, self.fields, known, shifted=True)
+        number = None if known is None else known.id
+        yield Objref(set_sreg=first_register(self.fields), set_name=self.name, set_id=number)
+
+
+def named(type: str | int, name: str, *, by: Compared | None = None) -> Objref | Deferred:
+    """An object of the table: `named("counter", "web")`.
+
+    Or the one that a map has: `named("counter", "@hits", by="ip saddr")`.
+    """
+    kind = OBJECT.of(type)
+    if by is None:
+        return Objref(imm_type=kind, imm_name=name)
+    return _NamedBy(compared(by), name.removeprefix("@"))
 
 
 def offload(flowtable: str) -> FlowOffload:
@@ -178,24 +192,6 @@ def synproxy(mss: int | None = None, wscale: int | None = None, flags: SYNPROXY_
     if wscale is not None:
         given |= SYNPROXY_F.WSCALE
     return Synproxy(mss=mss, wscale=wscale, flags=given)
-
-
-def set_meta(key: str, value: Any) -> tuple[Expr, Expr]:
-    """Give the packet a mark, a priority, `nftrace`, …: `set_meta("mark", 7)`."""
-    one = field(f"meta {key}")
-    source: Any = one.source
-    return _immediate(one.type.write(value)), Meta(key=source.key, sreg=REG.R1)
-
-
-def set_ct(key: str, value: Any) -> tuple[Expr, Expr]:
-    """Give the connection a mark, a zone, …: `set_ct("mark", 7)`."""
-    one = field(f"ct {key}")
-    source: Any = one.source
-    return _immediate(one.type.write(value)), Ct(key=source.key, sreg=REG.R1)
-
-
-def _immediate(data: bytes, register: int = REG.R1) -> Immediate:
-    return Immediate(dreg=register, data=Data(value=data))
 
 
 _REJECTS = {
@@ -227,71 +223,6 @@ def reject(why: str = "port-unreachable") -> Deferred:
     if why not in _REJECTS and why != "tcp reset":
         raise ValueError(f"{why!r} is none of {', '.join(_REJECTS)}, tcp reset")
     return _Reject(why)
-
-
-def _ports(ports: int | Range | None) -> tuple[list[Expr], dict[str, Any]]:
-    """Immediates, and the registers that they are in."""
-    if ports is None:
-        return [], {}
-    kind = TYPES["inet_service"]
-    first, last = kind.bounds(ports)
-    if first == last:
-        return [_immediate(first, REG.R2)], {"reg_proto_min": REG.R2}
-    return [_immediate(first, REG.R2), _immediate(last, REG.R3)], {"reg_proto_min": REG.R2, "reg_proto_max": REG.R3}
-
-
-class _Ports(Deferred):
-    """Other ports alone, of what family the table has."""
-
-    def __init__(self, expressions: list[Expr], nat: Nat) -> None:
-        self.expressions = expressions
-        self.nat = nat
-
-    def expand(self, context: Context) -> Iterator[Expr]:
-        yield from self.expressions
-        yield self.nat.replace(family=context.family)
-
-
-def _nat(type: NAT, to: Any, port: int | Range | None, flags: NAT_RANGE | None) -> tuple[Expr | Deferred, ...]:
-    expressions, registers = _ports(port)
-    if to is None:
-        return (_Ports(expressions, Nat(type=type, flags=flags or None, **registers)),)
-    first, last = (to.first, to.last) if isinstance(to, Range) else (to, to)
-    first, last = ip_address(str(first)), ip_address(str(last))
-    expressions.insert(0, _immediate(first.packed))
-    registers["reg_addr_min"] = REG.R1
-    if first != last:
-        expressions.append(_immediate(last.packed, REG.R4))
-        registers["reg_addr_max"] = REG.R4
-    family = NFPROTO.IPV4 if first.version == 4 else NFPROTO.IPV6
-    return *expressions, Nat(type=type, family=family, flags=flags or None, **registers)
-
-
-def snat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr | Deferred, ...]:
-    """Another source: an address or a `Range` of them, and ports; or None and ports."""
-    return _nat(NAT.SNAT, to, port, flags)
-
-
-def dnat(to: Any, port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr | Deferred, ...]:
-    """Another destination: an address or a `Range` of them, and ports; or None and ports."""
-    return _nat(NAT.DNAT, to, port, flags)
-
-
-def masquerade(port: Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
-    """The address of the interface where it leaves as the source."""
-    expressions, registers = _ports(port)
-    return *expressions, Masq(flags=flags, **registers)
-
-
-def redirect(port: int | Range | None = None, *, flags: NAT_RANGE | None = None) -> tuple[Expr, ...]:
-    """To this machine."""
-    expressions, registers = _ports(port)
-    return *expressions, Redir(flags=flags, **registers)
-
-
-def numgen(modulus: int, *, random: bool = False, offset: int = 0, register: int = REG.R1) -> Numgen:
-    """A number below `modulus` into a register: one after another, or at random."""
-    return Numgen(dreg=register, modulus=modulus, type=NG.RANDOM if random else NG.INCREMENTAL, offset=offset)
 
 
 def fib(flags: FIB_F, result: FIB = FIB.OIF, *, register: int = REG.R1) -> Fib:

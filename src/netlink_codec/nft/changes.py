@@ -11,7 +11,7 @@ from .._core import Message
 from ..constants import NLM_F_APPEND, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REPLACE
 from . import userdata
 from .enums import CHAIN_F, FLOWTABLE_F, MSG, NFPROTO, OBJECT, TABLE_F, VERDICT
-from .match import expressions_of, sets_of
+from .match import expressions_of, wanted_by
 from .ruleset import Chain, Flowtable, FlowtableHook, Hook, Obj, Object, Rule, Table
 from .spelling import Family, family_of, hook_of, name_of, names_of, priority_of
 from .transaction import Assembly, Change
@@ -141,7 +141,7 @@ def _rule(doing: str, flags: int, rule: Rule, items: Sequence[Any], beside: "Cha
             fields["position_id"] = assembly.number_of(beside)
         yield Message(MSG.NEWRULE, flags, rule.replace(**fields))
 
-    return Change(doing, messages, record=Rule, sets=sets_of(items, rule.family, rule.table or ""))
+    return Change(doing, messages, record=Rule, sets=wanted_by(items, rule.family, rule.table or ""))
 
 
 def add_rule(

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from .._elements import network_between
 from ..conntrack.enums import IPPROTO
 from .enums import CT_STATE
+from .wordlists import ALIASES, BITS, WORDS
 
 Order = Literal["big", "little"]
 HOST: Final[Order] = sys.byteorder
@@ -153,6 +154,22 @@ class DataType:
         words = _WORDS.get(self.name)
         return _number(self.name, self.number, size, order, words)
 
+    def shifted(self, mask: bytes) -> "DataType":
+        """Of numbers in some bits of several bytes: as they stand there, between others."""
+        whole = int.from_bytes(mask, "big")
+        shift = (whole & -whole).bit_length() - 1
+
+        def read(data: bytes) -> Any:
+            return self.read((int.from_bytes(data, "big") >> shift).to_bytes(self.size, "big"))
+
+        def write(value: Any) -> bytes:
+            number = int.from_bytes(self.write(value), "big") << shift
+            if number & ~whole:
+                raise ValueError(f"{value!r} does not fit into the {whole.bit_count()} bits of {self.name} here")
+            return number.to_bytes(len(mask), "big")
+
+        return DataType(self.name, self.number, len(mask), "big", read, write)
+
 
 def _address(name: str, number: int, size: int, make: type) -> DataType:
     def write(value: Any) -> bytes:
@@ -175,9 +192,11 @@ def _number(
     def write(value: Any) -> bytes:
         if isinstance(value, str):
             try:
-                value = _integer(value) if words is None else words(value)
+                value = _said(name, value) if words is None else words(value)
             except (KeyError, ValueError):
-                raise ValueError(f"{value!r} is not {'a number' if words is None else 'a word'} of {name}") from None
+                spoken = [*BITS.get(name, WORDS.get(name, {})).values()]
+                known = f", as {', '.join(spoken)}" if spoken else ""
+                raise ValueError(f"{value!r} is not {'a word' if spoken else 'a number'} of {name}{known}") from None
         if not isinstance(value, int):
             raise TypeError(f"{value!r} is not a number, as is wanted for {name}")
         if not 0 <= value < 1 << 8 * size:
@@ -185,6 +204,15 @@ def _number(
         return int(value).to_bytes(size, order)
 
     return DataType(name, number, size, order, read, write, plain=words is None)
+
+
+def _said(name: str, text: str) -> int:
+    """The number that words mean; of bits, of all of them."""
+    number = 0
+    for word in text.replace("|", ",").split(",") if name in BITS else [text]:
+        known = _SPOKEN[name].get(word.strip()) if name in _SPOKEN else None
+        number |= _integer(word) if known is None else known
+    return number
 
 
 def _text(data: bytes) -> str:
@@ -240,6 +268,11 @@ def _boolean(value: int | str) -> bool:
 
 
 _WORDS: dict[str, Callable[[int | str], Any]] = {"inet_proto": IPPROTO.of, "ct_state": _state, "boolean": _boolean}
+
+_SPOKEN = {
+    name: {word: number for number, word in (BITS.get(name) or WORDS[name]).items()} | ALIASES.get(name, {})
+    for name in BITS | WORDS
+}
 
 _NUMBERS: tuple[tuple[str, int, int, Order], ...] = (
     ("nf_proto", 2, 1, HOST),

@@ -2,34 +2,49 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import Message
 from ..constants import NLM_F_CREATE
-from .datatypes import DataType, Range
+from ..late import Device
+from .datatypes import HOST, TYPES, DataType, Range
 from .elements import Element
-from .enums import BITWISE, BYTEORDER, CMP, DYNSET, INV, MSG, NFPROTO, RANGE, REG, SET_F
-from .exprs import Bitwise, Byteorder, Cmp, Data, Dynset, Expr, Expression, Lookup, RangeExpr
-from .fields import Field, field
+from .enums import BITWISE, BYTEORDER, CMP, INV, MSG, NFPROTO, RANGE, REG, SET_F
+from .exprs import Bitwise, Byteorder, Cmp, Data, Expr, Expression, Lookup, RangeExpr
+from .fields import OF_ONE_NETWORK, Field, field
 from .setchanges import element_messages, set_record
 from .sets import Set, Shape
-from .spelling import NamedSet, name_of
+from .spelling import NamedSet
 
 if TYPE_CHECKING:
     from .transaction import Assembly
 
-_OF_ONE_NETWORK = {"icmp": 4, "icmpv6": 6}
 _ETHERTYPES = {4: 0x0800, 6: 0x86DD, "arp": 0x0806}
+_ANY_OF = ("ct_state", "ct_status")
 _KINDS = {4: "IPv4", 6: "IPv6", "arp": "ARP"}
 _OWN = {NFPROTO.IPV4: 4, NFPROTO.IPV6: 6, NFPROTO.ARP: "arp"}
 """What packets a table of this family sees, if they are all of one kind."""
 
 
+class Source:
+    """What finds a value, and leaves it in a register."""
+
+    names: tuple[str | Device, ...] = ()
+    """Of the sets that must be known, and the devices."""
+
+    def into(self, context: "Context", kinds: Sequence[DataType], register: int) -> Iterator[Expr]:
+        raise NotImplementedError
+
+
+Compared = str | Source | Expr | Sequence[str | Source | Expr]
+"""A field by its name, or what finds a number; or several of them together."""
+
+
 class Deferred:
     """What becomes expressions once it is known where the rule goes."""
 
-    names: tuple[str, ...] = ()
-    """Of the sets that must be known."""
+    names: tuple[str | Device, ...] = ()
+    """Of the sets that must be known, and the devices."""
 
     def expand(self, context: "Context") -> Iterator[Expr]:
         raise NotImplementedError
@@ -43,10 +58,14 @@ class Context:
         self.table = table
         self.assembly = assembly
         self.sets: list[Message] = []
-        self._met: set[tuple[str, object]] = set()
+        self._met: set[tuple[str, Any]] = set()
 
     def known(self, name: str) -> Set | None:
         return self.assembly.sets.get((self.family, self.table, name))
+
+    def index(self, device: Device) -> int:
+        """Of a device, which the connection has looked up."""
+        return self.assembly.devices[device]
 
     def require(self, need: tuple[str, Any] | None) -> Iterator[Expr]:
         """Compare what a field needs, unless that is so already."""
@@ -54,8 +73,10 @@ class Context:
             return
         self._met.add(need)
         what, value = need
-        if value in _OF_ONE_NETWORK:
-            yield from self.require(("network", _OF_ONE_NETWORK[value]))
+        if what == "iiftype" and self.family is NFPROTO.BRIDGE:
+            return
+        if value in OF_ONE_NETWORK:
+            yield from self.require(("network", OF_ONE_NETWORK[value]))
         if what != "network":
             yield from Match((field(what),), value, "==").expand(self)
             return
@@ -74,24 +95,33 @@ class Context:
         (one,) = fields
         if one.name == "meta l4proto":
             protocol = one.type.read(one.type.write(value)).word
-            if protocol not in _OF_ONE_NETWORK:
+            if protocol not in OF_ONE_NETWORK:
                 self._met.add(("l4proto", protocol))
 
-    def load(self, fields: Sequence[Field], first: int = REG.R1) -> Iterator[Expr]:
-        """Into a register, or one after another into several."""
+    def load(self, fields: Sequence[Field], register: int = REG.R1, *, shifted: bool = False) -> Iterator[Expr]:
+        """Into a register, or one after another into several.
+
+        What is some bits stays where it stands, as `Field.loaded` has it, but if it is `shifted`, or one of several.
+        """
         for one in fields:
             yield from self.require(one.needs)
-        if len(fields) == 1:
-            yield fields[0].source.replace(dreg=first)
-            return
-        register = REG.R32_00 if first == REG.R1 else first
+        if len(fields) > 1:
+            register, shifted = _slot(register), True
         for one in fields:
-            yield one.source.replace(dreg=register)
+            if isinstance(one.source, Source):
+                yield from one.source.into(self, (one.type,), register)
+            else:
+                yield from _loaded(one.source, one, register, shifted)
             register += one.type.padded // 4
 
-    def anonymous(self, fields: Sequence[Field], elements: Sequence[Any], value: str | None = None) -> Set:
-        """A set of its own."""
-        kinds = tuple(one.type for one in fields)
+    def anonymous(
+        self,
+        fields: Sequence[Field],
+        elements: Sequence[Any],
+        value: Literal["verdict"] | tuple[DataType, ...] | None = None,
+    ) -> Set:
+        """A set of its own; a map, if it leads to verdicts or values."""
+        kinds = tuple(one.type for one in fields) if len(fields) > 1 else (fields[0].loaded,)
         interval = any(_wide(kinds, one.key if isinstance(one, Element) else one) for one in elements)
         number = self.assembly.number()
         flags = SET_F.ANONYMOUS | SET_F.CONSTANT | (SET_F.INTERVAL if interval else SET_F(0))
@@ -108,7 +138,8 @@ class Context:
         self.sets.append(Message(MSG.NEWSET, NLM_F_CREATE, made))
         # Of a number of any size, which is a part, the record tells no more.
         keys = tuple(kind.ordered("big") for kind in kinds) if interval else kinds
-        shape = Shape(flags, keys, verdicts=value is not None)
+        data = value if isinstance(value, tuple) else ()
+        shape = Shape(flags, keys, data, verdicts=value == "verdict")
         for message in element_messages(MSG.NEWSETELEM, NLM_F_CREATE, made, elements, shape=shape):
             self.sets.append(message)
         return made
@@ -126,25 +157,27 @@ def _wide(kinds: tuple[DataType, ...], key: Any) -> bool:
 class Match(Deferred):
     """Goes on if some fields are so."""
 
-    def __init__(self, fields: tuple[Field, ...], value: Any, op: str, mask: int | None = None) -> None:
+    def __init__(self, fields: tuple[Field, ...], value: Any, op: str, mask: int | str | None = None) -> None:
         self.fields = fields
         self.value = _network(value) if len(fields) == 1 else value
         if value is None or (isinstance(value, set | frozenset | list) and not value):
             raise ValueError(f"match {_names(fields)}: there is nothing to compare it with")
         self.op = CMP.of(op)
         self.mask = mask
-        if _named(value) is not None and any(one.type.order != "big" for one in fields):
+        if named_by(value) is not None and any(one.type.order != "big" for one in fields):
             # In sets of intervals, numbers are big-endian.
-            self.names = (_named(value) or "",)
+            self.names = (named_by(value) or "",)
+        self.names += (*sets_among(fields), *_devices(fields, self.value))
 
     def __repr__(self) -> str:
         return f"match({_names(self.fields)!r}, {self.value!r}, {self.op.word!r})"
 
     def expand(self, context: Context) -> Iterator[Expr]:
-        value, several = self.value, isinstance(self.value, set | frozenset | list)
-        name = _named(value)
+        several = isinstance(self.value, set | frozenset | list)
+        value = with_indices(context, self.fields, self.value)
+        name = named_by(value)
         if name is not None or several or len(self.fields) > 1:
-            yield from self._look_up(context, name)
+            yield from self._look_up(context, value, name)
             return
         (one,) = self.fields
         if isinstance(value, IPv4Network | IPv6Network) and not value.prefixlen and self._equal() is CMP.EQ:
@@ -153,15 +186,14 @@ class Match(Deferred):
             yield from context.require(one.needs)
             return
         yield from context.load(self.fields)
-        yield from self._compare(one.type)
+        yield from self._compare(one.loaded, value)
         if self.op is CMP.EQ and self.mask is None and not isinstance(value, Range):
             context.learn(self.fields, value)
 
-    def _compare(self, kind: DataType) -> Iterator[Expr]:
-        value = self.value
-        if kind.name == "ct_state" and self.mask is None and self.op in (CMP.EQ, CMP.NEQ):
-            # Any of these states; `mask` compares exactly.
-            yield from _masked(kind, kind.write(value), bytes(kind.size))
+    def _compare(self, kind: DataType, value: Any) -> Iterator[Expr]:
+        if kind.name in _ANY_OF and self.mask is None and self.op in (CMP.EQ, CMP.NEQ):
+            # Any of these bits; `mask` compares exactly.
+            yield masked(REG.R1, kind.write(value))
             yield Cmp(
                 sreg=REG.R1,
                 op=CMP.NEQ if self.op is CMP.EQ else CMP.EQ,
@@ -169,14 +201,14 @@ class Match(Deferred):
             )
             return
         if self.mask is not None:
-            yield from _masked(kind, kind.write(self.mask), bytes(kind.size))
+            yield masked(REG.R1, kind.write(self.mask))
         if isinstance(value, IPv4Network | IPv6Network):
             if value.prefixlen < value.max_prefixlen:
-                yield from _masked(kind, value.netmask.packed, bytes(kind.size))
+                yield masked(REG.R1, value.netmask.packed)
             yield Cmp(sreg=REG.R1, op=self._equal(), data=Data(value=value.network_address.packed))
             return
         if isinstance(value, Range) or self.op not in (CMP.EQ, CMP.NEQ):
-            yield from _to_network_order(kind, REG.R1)
+            yield from to_network_order(kind, REG.R1)
             kind = kind.ordered("big")
         if isinstance(value, Range):
             first, last = kind.bounds(value)
@@ -195,23 +227,82 @@ class Match(Deferred):
             raise ValueError(f"{self!r}: that is == or !=")
         return self.op
 
-    def _look_up(self, context: Context, name: str | None) -> Iterator[Expr]:
-        value = self.value
+    def _look_up(self, context: Context, value: Any, name: str | None) -> Iterator[Expr]:
         flags = INV.INV if self._equal() is CMP.NEQ else None
         if name is not None:
             known = context.known(name)
-            number = None if known is None else known.id
         else:
             known = context.anonymous(self.fields, list(value) if not isinstance(value, tuple) else [value])
-            name, number = "__set%d", known.id
-        yield from context.load(self.fields)
-        if known is not None and known.shape.interval:
-            yield from _all_to_network_order(self.fields)
-        yield Lookup(set=name, sreg=_first(self.fields), set_id=number, flags=flags)
+        yield from look_up(context, self.fields, known, name, flags=flags)
+
+
+def look_up(
+    context: Context, fields: Sequence[Field], known: Set | None, name: str | None, **settings: Any
+) -> Iterator[Expr]:
+    """Whether the fields are in a set: one with a name, or one that was made for it."""
+    yield from load_keys(context, fields, known, shifted=name is not None)
+    number = None if known is None else known.id
+    made = "__map%d" if "dreg" in settings else "__set%d"
+    yield Lookup(set=name or made, sreg=first_register(fields), set_id=number, **settings)
+
+
+def sets_among(fields: Sequence[Field]) -> tuple[str | Device, ...]:
+    """The sets that must be known to find these."""
+    return tuple(name for one in fields if isinstance(one.source, Source) for name in one.source.names)
+
+
+def load_keys(context: Context, fields: Sequence[Field], known: Set | None, *, shifted: bool) -> Iterator[Expr]:
+    """The fields, as the keys of the set are: of intervals, in the order of the network."""
+    yield from context.load(fields, shifted=shifted)
+    if known is not None and known.shape.interval:
+        yield from _all_to_network_order(fields)
 
 
 def _names(fields: tuple[Field, ...]) -> str:
     return " . ".join(one.name for one in fields)
+
+
+def device_named(kind: DataType, value: Any) -> Device | None:
+    """The device, where an index is wanted and a name is given."""
+    if kind.name != "iface_index" or not isinstance(value, str) or value.isdecimal() or value.startswith("@"):
+        return None
+    return Device(value)
+
+
+def _apart(fields: Sequence[Field], value: Any) -> Iterator[tuple[DataType, Any]]:
+    if isinstance(value, set | frozenset | list | Mapping):
+        for one in value:
+            yield from _apart(fields, one)
+    elif isinstance(value, Element):
+        yield from _apart(fields, value.key)
+    elif len(fields) == 1:
+        yield fields[0].type, value
+    elif isinstance(value, tuple):
+        yield from zip((one.type for one in fields), value, strict=False)
+
+
+def _devices(fields: Sequence[Field], value: Any) -> Iterator[Device]:
+    """Those that are named where their index is compared."""
+    for kind, one in _apart(fields, value):
+        device = device_named(kind, one)
+        if device is not None:
+            yield device
+
+
+def with_indices(context: Context, fields: Sequence[Field], value: Any) -> Any:
+    """The same, with the indices of devices for their names."""
+    if all(one.type.name != "iface_index" for one in fields):
+        return value
+    if isinstance(value, set | frozenset | list):
+        return [with_indices(context, fields, one) for one in value]
+    if isinstance(value, Mapping):
+        return {with_indices(context, fields, key): one for key, one in value.items()}
+    if len(fields) > 1:
+        if not isinstance(value, tuple):
+            return value
+        return tuple(with_indices(context, (kind,), one) for kind, one in zip(fields, value, strict=True))
+    device = device_named(fields[0].type, value)
+    return value if device is None else context.index(device)
 
 
 def _network(value: Any) -> Any:
@@ -221,135 +312,131 @@ def _network(value: Any) -> Any:
     return value
 
 
-def _named(value: Any) -> str | None:
+def named_by(value: Any) -> str | None:
     return value[1:] if isinstance(value, str) and value.startswith("@") else None
 
 
-def _first(fields: Sequence[Field]) -> int:
-    return REG.R1 if len(fields) == 1 else REG.R32_00
+def first_register(fields: Sequence[Field], register: int = REG.R1) -> int:
+    return register if len(fields) == 1 else _slot(register)
 
 
-def _masked(kind: DataType, mask: bytes, xor: bytes) -> Iterator[Expr]:
+def _slot(register: int) -> int:
+    """The number of the four bytes where a register of sixteen begins."""
+    return REG.R32_00 + 4 * (register - REG.R1) if REG.R1 <= register <= REG.R4 else register
+
+
+def _loaded(source: Expr, one: Field, register: int, shifted: bool) -> Iterator[Expr]:
+    yield source.replace(dreg=register)
+    if one.mask is None:
+        return
+    yield masked(register, one.mask)
+    if not shifted or not one.shift:
+        return
+    if len(one.mask) > 1:
+        # The kernel shifts in the order of the host.
+        raise ValueError(
+            f"{one.name} can be compared with values alone: no set with a name, and none of several fields"
+        )
     yield Bitwise(
-        sreg=REG.R1,
-        dreg=REG.R1,
-        len=len(mask),
-        op=BITWISE.MASK_XOR,
-        mask=Data(value=mask),
-        xor=Data(value=xor),
+        sreg=register,
+        dreg=register,
+        len=1,
+        op=BITWISE.RSHIFT,
+        data=Data(value=one.shift.to_bytes(4, HOST)),
     )
 
 
-def _to_network_order(kind: DataType, register: int) -> Iterator[Expr]:
+def masked(register: int, mask: bytes, xor: bytes = b"") -> Bitwise:
+    """The register's bits that the mask has, and of these the other that `xor` has."""
+    return Bitwise(
+        sreg=register,
+        dreg=register,
+        len=len(mask),
+        op=BITWISE.MASK_XOR,
+        mask=Data(value=mask),
+        xor=Data(value=xor or bytes(len(mask))),
+    )
+
+
+def to_network_order(kind: DataType, register: int) -> Iterator[Expr]:
     if kind.order != "big" and kind.size > 1 and kind.ordered("big") is not kind:
         size = 2 if kind.size == 2 else 8 if kind.size == 8 else 4
         yield Byteorder(sreg=register, dreg=register, op=BYTEORDER.HTON, len=kind.size, size=size)
 
 
 def _all_to_network_order(fields: Sequence[Field]) -> Iterator[Expr]:
-    register = _first(fields)
+    register = first_register(fields)
     for one in fields:
-        yield from _to_network_order(one.type, register)
+        yield from to_network_order(one.type, register)
         register += one.type.padded // 4
 
 
-def _fields(names: str | Sequence[str]) -> tuple[Field, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        return (field(names),)
-    found = tuple(map(field, names))
+NUMBER = TYPES["integer"].ordered(HOST, 4)
+
+
+def _field(what: Any) -> Field:
+    if isinstance(what, Source | Expr):
+        return Field(repr(what), NUMBER, what)
+    return field(what)
+
+
+def compared(what: Any) -> tuple[Field, ...]:
+    """Fields, by their names, or what finds a number: one, or several together."""
+    if isinstance(what, str | Source | Expr) or not isinstance(what, Iterable):
+        return (_field(what),)
+    found = tuple(map(_field, what))
     if not found:
         raise ValueError("of no field there is nothing to compare")
     return found
 
 
-def match(fields: str | Sequence[str], value: Any, op: str = "==", *, mask: int | None = None) -> Match:
+def match(fields: Compared, value: Any, op: str = "==", *, mask: int | str | None = None) -> Match:
     """The rule goes on if a field is this: `match("ip saddr", "10.0.0.0/8")`, `match("tcp dport", Range(1, 1023))`.
 
     `value` is one of the field's type, a network, a `Range`, a set of such, or "@name", a
     set of the table. `op` is ==, !=, <, <=, > or >=. Several fields are compared with a
-    set of tuples: `match(["ip saddr", "tcp dport"], "@allowed")`. `mask` is applied
-    first. Of "ct state", any of several will do.
+    set of tuples: `match(["ip saddr", "tcp dport"], "@allowed")`. Values may be the words of
+    the `nft` tool: `match("icmp type", "echo-request")`. `mask` is applied first:
+    `match("tcp flags", "syn", mask="syn,ack")`. Of "ct state" and "ct status", any of several will do.
 
     What the field needs, the protocol, is compared too.
     """
-    return Match(_fields(fields), value, op, mask)
+    return Match(compared(fields), value, op, mask)
 
 
 class _Vmap(Deferred):
     def __init__(self, fields: tuple[Field, ...], verdicts: Any) -> None:
         self.fields = fields
         self.verdicts = verdicts
-        name = _named(verdicts)
-        if name is not None:
-            self.names = (name,)
-        elif not isinstance(verdicts, Mapping) or not verdicts:
+        name = named_by(verdicts)
+        self.names = (*sets_among(fields), *_devices(fields, verdicts), *([] if name is None else [name]))
+        if name is None and (not isinstance(verdicts, Mapping) or not verdicts):
             raise TypeError(f'vmap {_names(fields)}: verdicts are a dict, or "@name", not {verdicts!r}')
 
     def expand(self, context: Context) -> Iterator[Expr]:
-        name = _named(self.verdicts)
+        name = named_by(self.verdicts)
         if name is not None:
             known = context.known(name)
         else:
-            elements = [Element(key, value) for key, value in self.verdicts.items()]
+            verdicts = with_indices(context, self.fields, self.verdicts)
+            elements = [Element(key, value) for key, value in verdicts.items()]
             known = context.anonymous(self.fields, elements, "verdict")
-            name = "__map%d"
-        yield from context.load(self.fields)
-        if known is not None and known.shape.interval:
-            yield from _all_to_network_order(self.fields)
-        number = None if known is None else known.id
-        yield Lookup(set=name, sreg=_first(self.fields), dreg=REG.VERDICT, set_id=number)
+        yield from look_up(context, self.fields, known, name, dreg=REG.VERDICT)
 
 
-def vmap(fields: str | Sequence[str], verdicts: Mapping[Any, Any] | str) -> Deferred:
+def vmap(fields: Compared, verdicts: Mapping[Any, Any] | str) -> Deferred:
     """What becomes of the packet says a map: `vmap("tcp dport", {22: accept(), 80: "jump web"})`, or "@name"."""
-    return _Vmap(_fields(fields), verdicts)
+    return _Vmap(compared(fields), verdicts)
 
 
-class _AddToSet(Deferred):
-    def __init__(self, fields: tuple[Field, ...], settings: dict[str, Any], expressions: Sequence[Expr]) -> None:
-        self.fields = fields
-        self.settings = settings
-        self.expressions = expressions
-
-    def expand(self, context: Context) -> Iterator[Expr]:
-        yield from context.load(self.fields)
-        expressions = expressions_of(self.expressions, context.family, context.table, context.assembly)[0]
-        beside: dict[str, Any] = {}
-        if len(expressions) == 1:
-            beside["expr"] = expressions[0]
-        elif expressions:
-            beside["expressions"] = expressions
-        known = context.known(self.settings["set_name"])
-        yield Dynset(
-            sreg_key=_first(self.fields), set_id=None if known is None else known.id, **self.settings, **beside
-        )
-
-
-def add_to_set(
-    set: str,
-    fields: str | Sequence[str],
-    *expressions: Expr,
-    timeout: float | None = None,
-    update: bool = False,
-) -> Deferred:
-    """Put what the packet has into a set: `add_to_set("seen", "ip saddr", timeout=60)`.
-
-    With `update`, the timeout of one that is there begins anew. `expressions` belong to the
-    element: `limit("10/second")` lets the rule go on as long as this element's limit does.
-    """
-    op = DYNSET.UPDATE if update else DYNSET.ADD
-    name = name_of("set", set).removeprefix("@")
-    return _AddToSet(_fields(fields), {"set_name": name, "op": op, "timeout": timeout}, expressions)
-
-
-def sets_of(items: Iterable[Any], family: NFPROTO, table: str) -> list[NamedSet]:
-    """The sets that must be known to make expressions of these."""
-    found = []
+def wanted_by(items: Iterable[Any], family: NFPROTO, table: str) -> list[NamedSet | Device]:
+    """The sets, and the devices, that must be known to make expressions of these."""
+    found: list[NamedSet | Device] = []
     for item in items:
         if isinstance(item, Deferred):
-            found += [NamedSet(family, table, name) for name in item.names]
+            found += [NamedSet(family, table, name) if isinstance(name, str) else name for name in item.names]
         elif isinstance(item, list | tuple):
-            found += sets_of(item, family, table)
+            found += wanted_by(item, family, table)
     return found
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .datatypes import TYPES, DataType
-from .enums import NFPROTO, PAYLOAD
-from .exprs import Ct, Meta, Payload
-from .fields import FIELDS, Field
+from .enums import EXTHDR_F, NFPROTO, PAYLOAD
+from .exprs import Ct, Exthdr, Meta, Payload
+from .fields import FIELDS, OF_ONE_NETWORK, Field
 from .words import Unsaid
 
 Need = tuple[str, Any]
@@ -18,9 +18,9 @@ _OWN: dict[NFPROTO, tuple[Need, ...]] = {
     NFPROTO.BRIDGE: (("iiftype", 1),),
 }
 """What is so for all packets of a family."""
-_OF_ONE_NETWORK = {"icmp": 4, "icmpv6": 6}
 _NETWORKS = {"meta nfproto": {2: 4, 10: 6}, "meta protocol": {0x0800: 4, 0x86DD: 6}}
 _NETWORKS["ether type"] = _NETWORKS["meta protocol"]
+_VLAN = 0x8100
 _PROTOCOL = ("meta l4proto", "ip protocol", "ip6 nexthdr")
 _NAMES_OF_NETWORK = {
     NFPROTO.INET: "meta nfproto",
@@ -157,8 +157,12 @@ class Facts:
             network = _NETWORKS[name].get(number)
             if network and (usual or name == "ether type"):
                 self.found.append((cell, ("network", network), usual))
+            elif name == "ether type" and number == _VLAN:
+                self.found.append((cell, (name, number), True))
         elif name in _PROTOCOL:
             self.found.append((cell, ("l4proto", getattr(number, "word", None)), name == "meta l4proto"))
+        elif name in ("icmp type", "icmpv6 type"):
+            self.found.append((cell, (name, number), True))
         elif name == "meta iiftype" and number == 1:
             self.found.append((cell, ("iiftype", 1), True))
 
@@ -167,7 +171,7 @@ class Facts:
         """Those that are not known, each with what it needs itself."""
         found: list[Need] = []
         for need in needs:
-            for one in (("network", _OF_ONE_NETWORK.get(need[1])), need):
+            for one in (("network", OF_ONE_NETWORK.get(need[1])), need):
                 if one[1] is not None and one not in known and one not in found:
                     found.append(one)
         return found
@@ -176,7 +180,9 @@ class Facts:
 def _by_source() -> dict[Any, list[Field]]:
     found: dict[Any, list[Field]] = {}
     for one in FIELDS.values():
-        found.setdefault(_place(one.source), []).append(one)
+        # What else there is has words where it is told.
+        if isinstance(one.source, Payload | Meta | Ct) and one.mask is None:
+            found.setdefault(_place(one.source), []).append(one)
     return found
 
 
@@ -186,8 +192,19 @@ def _place(source: Any) -> Any:
     return type(source), source.key, getattr(source, "direction", None)
 
 
+def _header(source: Exthdr) -> Any:
+    return source.op, source.type, source.offset, source.len, source.flags or EXTHDR_F(0)
+
+
 _SOURCES = _by_source()
-_UNLIKE_NFT = frozenset({"ct expiration"})
+_BITS: dict[Any, list[Field]] = {}
+_HEADERS: dict[Any, Field] = {}
+for _one in FIELDS.values():
+    if _one.mask is not None and isinstance(_one.source, Payload):
+        _BITS.setdefault((_place(_one.source), _one.mask), []).append(_one)
+    elif _one.mask is None and isinstance(_one.source, Exthdr):
+        _HEADERS[_header(_one.source)] = _one
+_UNLIKE_NFT = frozenset({"ct expiration", "meta time", "meta hour"})
 """Whose numbers `nft` writes otherwise."""
 
 
@@ -197,6 +214,14 @@ def field_of(source: Meta | Ct) -> Field:
     if not found or found[0].name in _UNLIKE_NFT:
         raise Unsaid
     return found[0]
+
+
+def header_field(source: Exthdr) -> Field:
+    """The field of an extension header, or an option, that this loads."""
+    found = _HEADERS.get(_header(source))
+    if found is None:
+        raise Unsaid
+    return found
 
 
 def payload_fields(base: Any, offset: int, facts: set[Need]) -> list[Field]:
@@ -231,6 +256,18 @@ def loaded(cell: int, source: Payload, facts: set[Need]) -> Value:
         raise Unsaid
     kind = TYPES["integer"].ordered("big", size)
     return Value((cell,), size, f"{_RAW_BASES[base]},{8 * offset},{8 * size}", (kind,), payload=source)
+
+
+def bit_field(value: Value, facts: set[Need]) -> Value | None:
+    """Bytes of the packet under a mask, as the field that has these bits, and is known to."""
+    source = value.payload
+    if source is None or value.mask is None or value.swapped or any(value.xor or b""):
+        return None
+    for one in _BITS.get((_place(source), value.mask), ()):
+        if not Facts.wanted(_needs(one), facts):
+            made: dict[str, Any] = {"mask": None, "xor": None, "payload": None}
+            return replace(value, words=one.name, name=one.name, types=(one.loaded,), needs=_needs(one), **made)
+    return None
 
 
 def split(value: Value, facts: set[Need]) -> list[Value]:

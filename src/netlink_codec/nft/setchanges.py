@@ -99,7 +99,7 @@ def set_record(
     table: str,
     name: str,
     key: tuple[DataType, ...],
-    value: str | None = None,
+    value: str | tuple[DataType, ...] | None = None,
     *,
     flags: SET_F,
     size: int | None = None,
@@ -125,12 +125,12 @@ def set_record(
         fields |= {"data_type": VERDICT_TYPE, "data_len": 16}
         told[userdata.SET_DATABYTEORDER] = (0).to_bytes(4, HOST)
     elif value is not None:
-        kind = OBJECT.named(value)
+        kind = OBJECT.named(value) if isinstance(value, str) else None
         if kind is not None:
             flags |= SET_F.OBJECT
             fields["obj_type"] = kind
         else:
-            data = _sized(named(value))
+            data = _sized(named(value) if isinstance(value, str) else value)
             flags |= SET_F.MAP
             fields |= {"data_type": number_of(data), "data_len": size_of(data)}
             its = userdata.BIG_ENDIAN if data[0].order == "big" else userdata.HOST_ORDER

@@ -15,6 +15,7 @@ from .exprs import (
     Cmp,
     Ct,
     Data,
+    Exthdr,
     Fib,
     Hash,
     Immediate,
@@ -26,10 +27,11 @@ from .exprs import (
     Rt,
     Socket,
 )
-from .registers import Value, field_of, loaded, named, split
+from .registers import Value, bit_field, field_of, header_field, loaded, named, split
 from .sets import Set, Shape
 from .telling import Telling, says
-from .words import BITS, Unsaid
+from .wordlists import BITS
+from .words import Unsaid
 
 _NUMBER = TYPES["integer"].ordered(TYPES["integer"].order, 4)
 _ADDRESSES = ("ipv4_addr", "ipv6_addr")
@@ -64,6 +66,12 @@ def load_ct(telling: Telling, cell: int, data: Ct) -> None:
     if data.key in (CT.PROTO_SRC, CT.PROTO_DST) and not telling.facts.protocol_before(cell):
         raise Unsaid  # nft would not know what numbers they are
     _put(telling, data.dreg, named(cell, field_of(data)))
+
+
+@says(Exthdr, "dreg type offset len flags op")
+def _exthdr(telling: Telling, cell: int, data: Exthdr) -> None:
+    one = header_field(data)
+    _put(telling, data.dreg, named(cell, one, exists=one.type.name == "boolean"))
 
 
 def load_payload(telling: Telling, cell: int, data: Payload) -> None:
@@ -230,8 +238,13 @@ def _cmp(telling: Telling, cell: int, data: Cmp) -> None:
     value, wanted, op = _field(telling.registers.at(data.sreg)), octets(data.data), data.op
     if op is None or op > CMP.GTE:
         raise Unsaid
+    bits = bit_field(value, telling.facts.before(cell))
     if op not in (CMP.EQ, CMP.NEQ):
         _ordered(telling, cell, value, op, wanted)
+    elif bits is not None:
+        if len(wanted) != bits.size:
+            raise Unsaid
+        telling.tell(cell, f"{bits.words} {'' if op is CMP.EQ else '!= '}{words.read(bits.type, wanted)}", [bits])
     elif value.mask is not None:
         telling.tell(cell, _masked(value, op, wanted), [value])
     elif value.swapped:

@@ -9,6 +9,7 @@ from typing import Any
 from .._core import AttributeEncoder, Message
 from ..constants import NLM_F_ECHO
 from ..errors import BatchError, NetlinkError
+from ..late import Device
 from ..records import Record, reader
 from ..requests import Atomic, Plan, Request
 from .blame import culprit
@@ -16,6 +17,9 @@ from .enums import MSG
 from .ruleset import Generation
 from .sets import RawElements, Set
 from .spelling import GONE, NamedSet
+
+Wanted = NamedSet | Device
+"""What a connection looks up before a change is made."""
 
 _NFGENMSG = struct.Struct(">BBH")
 _SUBSYSTEM = 10
@@ -69,20 +73,20 @@ class Change(Atomic[Result]):
         messages: "Callable[[Assembly, Change], Iterable[Message]]",
         *,
         record: type[Record] | None = None,
-        sets: Sequence[NamedSet | Set] = (),
+        sets: Sequence[Wanted | Set] = (),
         not_found: Sequence[int] = GONE,
     ) -> None:
         self.sets = tuple(sets)
-        """What must be known, or is made."""
+        """Sets that must be known, or are made; and devices."""
         self.messages = messages
-        wanted: dict[NamedSet, None] = {}
+        wanted: dict[Wanted, None] = {}
         if sets:
             _unknown([self], wanted, set())
         super().__init__(late=tuple(wanted), doing=doing)
         self.record = record
         self.not_found = tuple(not_found)
 
-    def plan(self, *known: Set) -> "Assembly":
+    def plan(self, *known: Any) -> "Assembly":
         return Assembly([self], None, True, self, known)
 
 
@@ -115,7 +119,7 @@ class Transaction(Atomic[Result]):
         self.changes: list[Change] = []
         self.genid = genid
         self.handles = handles
-        self._wanted: dict[NamedSet, None] = {}
+        self._wanted: dict[Wanted, None] = {}
         self._made: set[tuple[Any, ...]] = set()
         self.add(*changes)
 
@@ -131,17 +135,17 @@ class Transaction(Atomic[Result]):
         count = len(self.changes)
         self.doing = self.changes[0].doing if count == 1 else f"transaction of {count} changes"
 
-    def plan(self, *known: Set) -> "Assembly":
+    def plan(self, *known: Any) -> "Assembly":
         return Assembly(self.changes, self.genid, self.handles, self, known)
 
 
-def _unknown(changes: Iterable[Change], wanted: dict[NamedSet, None], made: set[tuple[Any, ...]]) -> None:
-    """Add the sets that must be looked up: those that no change before makes."""
+def _unknown(changes: Iterable[Change], wanted: dict[Wanted, None], made: set[tuple[Any, ...]]) -> None:
+    """Add what must be looked up: devices, and the sets that no change before makes."""
     for change in changes:
         for one in change.sets:
             if isinstance(one, Set):
                 made.add((one.family, one.table, one.name))
-            elif (one.family, one.table, one.set) not in made:
+            elif isinstance(one, Device) or (one.family, one.table, one.set) not in made:
                 wanted[one] = None
 
 
@@ -154,7 +158,7 @@ class Assembly(Plan[Result]):
         genid: int | None,
         echo: bool,
         whole: Request[Result],
-        known: Sequence[Set],
+        known: Sequence[Any],
     ) -> None:
         self._whole = whole
         self._changes = changes
@@ -163,8 +167,15 @@ class Assembly(Plan[Result]):
         self._ids: dict[object, int] = {}
         self._answers: dict[int, Message] = {}
         self._generation: int | None = None
-        self.sets = {(one.family, one.table, one.name): one for one in known}
+        self.sets: dict[tuple[Any, ...], Set] = {}
         """What is known of them."""
+        self.devices: dict[Device, int] = {}
+        """Their indices."""
+        for late, found in zip(whole.late, known, strict=False):
+            if isinstance(late, Device):
+                self.devices[late] = found
+            else:
+                self.sets[found.family, found.table, found.name] = found
         self.own: dict[int, Set] = {}
         """Those that rules have for themselves, by their numbers."""
         self.closing = _CLOSING

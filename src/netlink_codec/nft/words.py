@@ -5,67 +5,11 @@ from enum import IntFlag
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
-from ..conntrack.enums import IPPROTO, IPS
 from .datatypes import DataType, Range
 from .elements import CATCHALL
-from .enums import CT_STATE, VERDICT
+from .enums import VERDICT
 from .exprs import Verdict
-
-
-def _counted(first: int, text: str) -> dict[int, str]:
-    """Words for numbers one after another; - is for one that has none."""
-    return {number: word for number, word in enumerate(text.split(), first) if word != "-"}
-
-
-WORDS: dict[str, dict[int, str]] = {
-    "inet_proto": {int(member): member.word for member in IPPROTO if member is not IPPROTO.GRE}
-    | {2: "igmp", 50: "esp", 51: "ah", 108: "comp"},
-    "ether_type": {0x0800: "ip", 0x0806: "arp", 0x86DD: "ip6", 0x8100: "vlan", 0x88A8: "8021ad"},
-    "iface_type": {1: "ether", 512: "ppp", 768: "ipip", 769: "ipip6", 772: "loopback", 776: "sit", 778: "ipgre"},
-    "nf_proto": {2: "ipv4", 10: "ipv6"},
-    "arp_op": _counted(1, "request reply rrequest rreply - - - inrequest inreply nak"),
-    "icmp_type": _counted(
-        0,
-        "echo-reply - - destination-unreachable source-quench redirect - - echo-request router-advertisement "
-        "router-solicitation time-exceeded parameter-problem timestamp-request timestamp-reply info-request "
-        "info-reply address-mask-request address-mask-reply",
-    ),
-    "icmp_code": _counted(
-        0,
-        "net-unreachable host-unreachable prot-unreachable port-unreachable frag-needed - - - - net-prohibited "
-        "host-prohibited - - admin-prohibited",
-    ),
-    "icmpv6_type": _counted(1, "destination-unreachable packet-too-big time-exceeded parameter-problem")
-    | _counted(
-        128,
-        "echo-request echo-reply mld-listener-query mld-listener-report mld-listener-done nd-router-solicit "
-        "nd-router-advert nd-neighbor-solicit nd-neighbor-advert nd-redirect router-renumbering - - "
-        "ind-neighbor-solicit ind-neighbor-advert mld2-listener-report",
-    ),
-    "icmpv6_code": _counted(
-        0, "no-route admin-prohibited - addr-unreachable port-unreachable policy-fail reject-route"
-    ),
-    "icmpx_code": _counted(0, "no-route port-unreachable host-unreachable admin-prohibited"),
-    "ct_dir": _counted(0, "original reply"),
-    "pkt_type": _counted(0, "host broadcast multicast other"),
-    "fib_addrtype": _counted(0, "unspec unicast local broadcast anycast multicast blackhole unreachable prohibit"),
-}
-"""By data type, what numbers are called."""
-
-BITS: dict[str, dict[int, str]] = {
-    "ct_state": {int(bit): str(bit.name).lower() for bit in CT_STATE},
-    "ct_status": {
-        int(IPS.EXPECTED): "expected",
-        int(IPS.SEEN_REPLY): "seen-reply",
-        int(IPS.ASSURED): "assured",
-        int(IPS.CONFIRMED): "confirmed",
-        int(IPS.SRC_NAT): "snat",
-        int(IPS.DST_NAT): "dnat",
-        int(IPS.DYING): "dying",
-    },
-    "tcp_flag": {1 << bit: word for bit, word in _counted(0, "fin syn rst psh ack urg ecn cwr").items()},
-}
-"""By data type, what bits are called."""
+from .wordlists import BITS, WORDS
 
 _HEX = {"mark": 8, "classid": 8, "ether_type": 4}
 _DECIMAL = frozenset(WORDS) | {"inet_service", "integer", "iface_index", "realm", "uid", "gid", "devgroup", "boolean"}
@@ -133,7 +77,7 @@ def said(kind: DataType, value: Any) -> str:
         number = int(value)
         word = WORDS.get(kind.name, {}).get(number)
         if word is not None:
-            return word
+            return f'"{word.capitalize()}"' if kind.name == "day" else word
         if kind.name in _HEX:
             return f"0x{number:0{_HEX[kind.name]}x}"
         if kind.name in _DECIMAL:
