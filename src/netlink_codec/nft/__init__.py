@@ -143,6 +143,7 @@ from .exprs import Tproxy as Tproxy
 from .exprs import Tunnel as Tunnel
 from .exprs import Verdict as Verdict
 from .exprs import Xfrm as Xfrm
+from .fields import FIELDS as FIELDS
 from .lists import chain as chain
 from .lists import chains as chains
 from .lists import element as element
