@@ -7,6 +7,7 @@ import struct
 import pytest
 
 import netlink_codec as nl
+from netlink_codec._core import acknowledges, marshal_series
 from netlink_codec.exchange import Exchange, Reply
 from support import recorded_on_little_endian
 
@@ -270,3 +271,42 @@ def test_a_reply_that_failed():
         with pytest.raises(nl.NetlinkError):
             list(reply.feed(datagram(*messages)))
         assert reply.done
+
+
+@pytest.mark.parametrize("acknowledged", [0, 1, 2])
+def test_a_series_is_marshalled_as_its_messages_would_be_sent(acknowledged):
+    messages = [nl.Message(10, 0x400, b"abcde"), nl.Message(11, 0, b"", seq=99), nl.Message(12, 0, b"x" * 9, pid=3)]
+    asked = [nl.NLM_F_REQUEST | (nl.NLM_F_ACK if at == acknowledged else 0) for at in range(3)]
+    sent = [
+        message.sent(2**32 - 2 + at, 7, flags)
+        for at, (message, flags) in enumerate(zip(messages[:2], asked[:2], strict=True))
+    ]
+    sent.append(messages[2].sent(0, 7, asked[2]))
+    assert marshal_series(messages, 2**32 - 2, 7, acknowledged) == nl.marshal_messages(sent)
+    assert marshal_series([], 1, 7, 0) == b""
+    with pytest.raises(TypeError):
+        marshal_series([b"abc"], 1, 7, 0)
+
+
+ACKNOWLEDGED = struct.pack("=IHHIIi", 36, 2, 0x100, 5, 7, 0) + bytes(16)
+
+
+@pytest.mark.parametrize(
+    ("datagram", "so"),
+    [
+        (ACKNOWLEDGED, True),
+        (struct.pack("=IHHIIi", 20, 2, 0, 5, 7, 0), True),
+        (ACKNOWLEDGED + b"\0", False),
+        (ACKNOWLEDGED[:-1], False),
+        (ACKNOWLEDGED * 2, False),
+        (struct.pack("=IHHIIi", 20, 2, 0, 5, 7, -1), False),
+        (struct.pack("=IHHIIi", 20, 2, 0x200, 5, 7, 0), False),  # with words
+        (struct.pack("=IHHIIi", 20, 2, 0, 6, 7, 0), False),
+        (struct.pack("=IHHIIi", 20, 3, 0, 5, 7, 0), False),
+        (struct.pack("=IHHII", 16, 2, 0, 5, 7), False),
+        (b"", False),
+    ],
+    ids=range(11),
+)
+def test_what_is_nothing_but_an_acknowledgement(datagram, so):
+    assert acknowledges(datagram, 5) is so

@@ -136,6 +136,15 @@ def marshal_into(messages: Iterable[Message], buffer: Buffer, offset: int = 0) -
     Raises EncodeError, with nothing written, where they do not fit.
     """
 
+def marshal_series(messages: Iterable[Message], seq: int, pid: int, acknowledged: int) -> bytes:
+    """The messages as one datagram, as `Message.sent` makes each, numbered from `seq` on.
+
+    All are requests, and one asks for an acknowledgement: the one at that place.
+    """
+
+def acknowledges(datagram: bytes, seq: int) -> bool:
+    """Whether it is nothing but the news that all is well with the request of this number."""
+
 @disjoint_base
 class Scan(Iterator[Message]):
     """The messages of one exchange, out of the datagrams that arrive.

@@ -1,7 +1,9 @@
 # The messages of one exchange: what belongs to it, and what ends it. Included by netlink_codec.pyx.
 
 cdef enum:
+    NLM_F_REQUEST = 0x01
     NLM_F_MULTI = 0x02
+    NLM_F_ACK = 0x04
     NLM_F_DUMP_INTR = 0x10
     NLM_F_ACK_TLVS = 0x200
     NLMSG_NOOP = 1
@@ -200,3 +202,44 @@ cdef class Results:
 
     def __exit__(self, *_):
         self.scan.close()
+
+
+def marshal_series(messages, unsigned int seq, unsigned int pid, Py_ssize_t acknowledged):
+    """The messages as one datagram, as `Message.sent` makes each, numbered from `seq` on.
+
+    All are requests, and one asks for an acknowledgement: the one at that place.
+    """
+    cdef bytes wire = marshal_messages(messages)
+    cdef uint8_t* at = <uint8_t*>PyBytes_AS_STRING(wire)
+    cdef uint8_t* end = at + PyBytes_GET_SIZE(wire)
+    cdef uint16_t flags
+    cdef Py_ssize_t place = 0
+    while at < end:
+        flags = <uint16_t>load(at + 6, 2, False) | NLM_F_REQUEST
+        if place == acknowledged:
+            flags |= NLM_F_ACK
+        write_header(
+            at,
+            <uint32_t>load(at, 4, False),
+            <uint16_t>load(at + 4, 2, False),
+            flags,
+            <uint32_t>load(at + 8, 4, False) or seq + <unsigned int>place,
+            <uint32_t>load(at + 12, 4, False) or pid,
+        )
+        at += aligned(<size_t>load(at, 4, False))
+        place += 1
+    return wire
+
+
+def acknowledges(bytes datagram not None, unsigned int seq):
+    """Whether it is nothing but the news that all is well with the request of this number."""
+    cdef const uint8_t* at = <const uint8_t*>PyBytes_AS_STRING(datagram)
+    cdef size_t size = <size_t>PyBytes_GET_SIZE(datagram)
+    return (
+        size >= MESSAGE_HEADER + 4
+        and load(at, 4, False) == size
+        and load(at + 4, 2, False) == NLMSG_ERROR
+        and not load(at + 6, 2, False) & NLM_F_ACK_TLVS
+        and load(at + 8, 4, False) == seq
+        and load(at + MESSAGE_HEADER, 4, False) == 0
+    )

@@ -2,7 +2,7 @@
 
 from typing import Generic, Self, TypeVar
 
-from ._core import marshal_messages, message_size
+from ._core import Message, acknowledges, marshal_series, message_size
 from .batch import padded
 from .constants import NLM_F_ACK, NLM_F_REQUEST
 from .errors import NetlinkError, Overrun
@@ -31,6 +31,8 @@ class AtOnce(Generic[T]):
         self._pool = pool
         self._plan = plan
         self._overrun: Overrun | None = None
+        self._series: Series | None = None
+        self.done = False
         count = len(plan.messages)
         self._small = count <= _FEW and plan.room <= _FEW_BYTES and message_size(plan.messages) <= _FEW_BYTES
         self.socket = pool.take() if self._small else pool.open()
@@ -40,28 +42,32 @@ class AtOnce(Generic[T]):
                 room = self.socket.set_receive_buffer(count * _ERROR + plan.room)
                 if room < 2 * plan.room:
                     plan.cramped()
-            first = self.socket.sequence(count + 1)
-            last = count - 1
-            self._sent = [
-                message.sent(first + at, self.socket.port, NLM_F_REQUEST | (NLM_F_ACK if at == last else 0))
-                for at, message in enumerate(plan.messages)
-            ]
-            self._closing = plan.closing.sent(first + count, self.socket.port, NLM_F_REQUEST)
-            self._series = Series(self._sent, pool.protocol, plan.requests, acknowledged="transaction")
+            self._first = self.socket.sequence(count + 1)
         except BaseException:
             pool.drop(self.socket)
             raise
 
-    @property
-    def done(self) -> bool:
-        return self._series.done
+    def _sent(self) -> list[Message]:
+        """Its messages, as they are sent: only the last asks for an acknowledgement."""
+        first, port, last = self._first, self.socket.port, len(self._plan.messages) - 1
+        return [
+            message.sent(first + at, port, NLM_F_REQUEST | (NLM_F_ACK if at == last else 0))
+            for at, message in enumerate(self._plan.messages)
+        ]
+
+    def _known(self) -> Series:
+        if self._series is None:
+            self._series = Series(self._sent(), self._pool.protocol, self._plan.requests, acknowledged="transaction")
+        return self._series
 
     def send(self) -> None:
-        messages = [*self._sent, self._closing]
+        plan, first, port = self._plan, self._first, self.socket.port
+        count = len(plan.messages)
         if self._small:
-            self.socket.send(marshal_messages(messages))
+            self.socket.send(marshal_series([*plan.messages, plan.closing], first, port, count - 1))
         else:
-            self.socket.send_parts(padded(messages))
+            closing = plan.closing.sent(first + count, port, NLM_F_REQUEST)
+            self.socket.send_parts(padded([*self._known().sent, closing]))
 
     def fill(self) -> bool:
         """Take in what has arrived; False if nothing has."""
@@ -72,20 +78,25 @@ class AtOnce(Generic[T]):
             self._overrun = overrun
             return True
         if data is not None:
-            self._series.feed(*data)
-            while (message := self._series.take()) is not None:
-                self._plan.answered((message.seq - self._series.seq) % 2**32, message)
-        elif self._overrun is not None or self._series.errors:
+            if self._series is None and data[1] is None:
+                self.done = acknowledges(data[0], self._first + len(self._plan.messages) - 1)
+                if self.done:  # as is the rule: nothing is made of it
+                    return True
+            series = self._known()
+            series.feed(*data)
+            while (message := series.take()) is not None:
+                self._plan.answered((message.seq - series.seq) % 2**32, message)
+            self.done = series.done
+        elif self._overrun is not None or (self._series is not None and self._series.errors):
             # Its outcome was lost; or the kernel ran out of memory, and there will be no other than that. All that it
             # says is there as soon as it was sent.
-            self._series.done = True
-        return data is not None or self._series.done
+            self.done = True
+        return data is not None or self.done
 
     def result(self) -> T:
         """The result, or what became of it is raised."""
-        errors = self._series.errors
-        if errors:
-            raise self._plan.failed(errors)
+        if self._series is not None and self._series.errors:
+            raise self._plan.failed(self._series.errors)
         if self._overrun is not None:
             raise self._overrun
         return self._plan.result()
@@ -101,4 +112,5 @@ class AtOnce(Generic[T]):
             self._pool.give(self.socket)
         else:
             self._pool.drop(self.socket)
-        self._pool.stats.stale += self._series.stale
+        if self._series is not None:
+            self._pool.stats.stale += self._series.stale

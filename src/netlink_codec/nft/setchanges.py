@@ -1,6 +1,7 @@
 """Changes to sets and maps, and to what is in them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from .._core import Message
@@ -10,10 +11,11 @@ from .datatypes import HOST, VERDICT_TYPE, DataType, named, number_of, size_of
 from .elements import Element, written
 from .enums import MSG, NFPROTO, OBJECT, SET_F, SET_POL
 from .exprs import Expr, Expression
-from .sets import RawElements, Set, SetDescription, SetField, Shape, listed
+from .sets import RawElements, Set, SetDescription, SetField, Shape, element_list, listed
 from .spelling import Family, NamedSet, family_of, found, name_of, set_name
 from .transaction import Assembly, Change
 
+_PLAIN = (list, tuple, set, frozenset)
 _MOST_PARTS = 5
 """Six bits each."""
 
@@ -87,6 +89,8 @@ def add_map(
 
 
 def _items(elements: Iterable[Any]) -> list[Any]:
+    if type(elements) in _PLAIN:  # whatever else there is takes longer to rule out
+        return list(elements)
     if isinstance(elements, dict):
         return [Element(key, value) for key, value in elements.items()]
     if isinstance(elements, str | bytes | Element) or not isinstance(elements, Iterable):
@@ -175,8 +179,17 @@ def element_messages(
     kind: int, flags: int, known: Set, items: Iterable[Any], *, keys_alone: bool = False, shape: Shape | None = None
 ) -> Iterator[Message]:
     """As many as it takes: one holds 64 KiB. `shape` is for a set whose record does not say what its keys are."""
-    for piece in written(known.shape if shape is None else shape, items, keys_alone=keys_alone):
-        yield Message(kind, flags, listed(known.family, known.table or "", known.name or "", piece, known.id))
+    _, own, around = _place(bytes(known))
+    for piece in written(shape or own, items, keys_alone=keys_alone):
+        yield Message(kind, flags, around + element_list(piece))
+
+
+@lru_cache(64)
+def _place(record: bytes) -> tuple[tuple[NFPROTO, str, str], Shape, bytes]:
+    """Of a set: where it is, what it is of, and what stands before its elements."""
+    one = Set.from_bytes(record)
+    place = one.family, one.table or "", one.name or ""
+    return place, one.shape, listed(*place, None, one.id)
 
 
 def _elements(
@@ -191,13 +204,18 @@ def _elements(
         if not wanted:
             return iter(())
         known = which if isinstance(which, Set) else assembly.sets[place]
-        if known.family != place[0] or known.table != table:
+        if _place(bytes(known))[0] != place:
             known = known.replace(family=place[0], table=table)
-        assembly.sets.setdefault(place, known)
+        assembly.given.append(known)
         return element_messages(kind, flags, known, wanted, keys_alone=alone)
 
-    sets: list[NamedSet | Set] = [which] if wanted and isinstance(which, NamedSet) else []
-    return Change(f"{doing} {place[0].word} {table} {name}", messages, sets=sets, record=RawElements)
+    sets: Sequence[NamedSet | Set] = (which,) if wanted and isinstance(which, NamedSet) else ()
+    return Change(_doing(doing, *place), messages, sets=sets, record=RawElements)
+
+
+@lru_cache(64)
+def _doing(doing: str, family: NFPROTO, table: str, name: str) -> str:
+    return f"{doing} {family.word} {table} {name}"
 
 
 def add_elements(family: Family, table: str, set: str | Set, keys: Iterable[Any], *, exist_ok: bool = False) -> Change:

@@ -202,7 +202,12 @@ def listed(family: int, table: str, set: str, elements: bytes | None, id: int | 
     around = _around(family, table, set, id)
     if elements is None:
         return around
-    return around + _HEADER.pack(4 + len(elements), 3 | NLA_F_NESTED) + elements
+    return around + element_list(elements)
+
+
+def element_list(elements: bytes) -> bytes:
+    """NFTA_SET_ELEM_LIST_ELEMENTS of these."""
+    return _HEADER.pack(4 + len(elements), 3 | NLA_F_NESTED) + elements
 
 
 @lru_cache(64)

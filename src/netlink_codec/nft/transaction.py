@@ -76,7 +76,7 @@ class Change(Atomic[Result]):
         sets: Sequence[Wanted | Set] = (),
         not_found: Sequence[int] = GONE,
     ) -> None:
-        self.sets = tuple(sets)
+        self.sets = tuple(sets) if sets else ()
         """Sets that must be known, or are made; and devices."""
         self.messages = messages
         wanted: dict[Wanted, None] = {}
@@ -169,9 +169,11 @@ class Assembly(Plan[Result]):
         self._generation: int | None = None
         self.sets: dict[tuple[Any, ...], Set] = {}
         """What is known of them."""
+        self.given: list[Set] = []
+        """Those that changes to their elements were given."""
         self.devices: dict[Device, int] = {}
         """Their indices."""
-        for late, found in zip(whole.late, known, strict=False):
+        for late, found in zip(whole.late, known, strict=True):
             if isinstance(late, Device):
                 self.devices[late] = found
             else:
@@ -179,7 +181,7 @@ class Assembly(Plan[Result]):
         self.own: dict[int, Set] = {}
         """Those that rules have for themselves, by their numbers."""
         self.closing = _CLOSING
-        self.messages: list[Message] = [_OPENING if genid is None else _opening(genid)]
+        self.messages = messages = [_OPENING if genid is None else _opening(genid)]
         self.requests: list[Request[Any] | None] = [whole]
         self._owners: list[Change | None] = [None]
         self.room = 0
@@ -188,18 +190,20 @@ class Assembly(Plan[Result]):
                 if isinstance(one, Set):
                     self.sets[one.family, one.table, one.name] = one
             for message in change.messages(self, change):
-                if message.type == MSG.NEWSET and len(self.messages) == 1:
+                kind, flags = message.type, message.flags
+                if kind == _NEWSET and len(messages) == 1:
                     # The set that a rule has for itself.
-                    message = message.replace(flags=message.flags | NLM_F_ECHO)
-                if message.flags & NLM_F_ECHO:
-                    if echo or len(self.messages) == 1:  # the first brings the generation, too
+                    flags |= NLM_F_ECHO
+                    message = message.replace(flags=flags)
+                if flags & NLM_F_ECHO:
+                    if echo or len(messages) == 1:  # the first brings the generation, too
                         self.room += message.length + _OVERHEAD
                     else:
-                        message = message.replace(flags=message.flags & ~NLM_F_ECHO)
-                self.messages.append(message)
-                self.requests.append(_speaking_of(change, message))
+                        message = message.replace(flags=flags & ~NLM_F_ECHO)
+                messages.append(message)
+                self.requests.append(_speaking_of(change, message) if kind in _SETS else change)
                 self._owners.append(change)
-        if len(self.messages) == 1:
+        if len(messages) == 1:
             self.messages = []
 
     def number(self, what: object = None) -> int:
@@ -243,7 +247,9 @@ class Assembly(Plan[Result]):
 
     def _set_of(self, some: RawElements) -> Set | None:
         own = None if some.set_id is None else self.own.get(some.set_id)
-        return own or self.sets.get((some.family, some.table, some.set))
+        place = some.family, some.table, some.set
+        given = (one for one in self.given if (one.family, one.table, one.name) == place)
+        return own or self.sets.get(place) or next(given, None)
 
     def failed(self, errors: dict[int, NetlinkError]) -> Exception:
         first = errors.get(0)
@@ -272,13 +278,14 @@ class Assembly(Plan[Result]):
         return BatchError(text, list(found.values()), results)
 
 
-_SETS = {MSG.NEWSET: Set, MSG.NEWSETELEM: RawElements}
+_NEWSET = int(MSG.NEWSET)
+_SETS = {_NEWSET: Set, int(MSG.NEWSETELEM): RawElements}
 
 
 def _speaking_of(change: Change, message: Message) -> Change:
     """The change, or, for a message about a set that its rule has for itself, one that knows what is in there."""
-    record = _SETS.get(message.type)
-    if record is None or change.record is record:
+    record = _SETS[message.type]
+    if change.record is record:
         return change
     copy = change._copy()
     copy.record = record
