@@ -298,7 +298,23 @@ def test_a_named_set_of_bits(conn):
 
 
 @pytest.mark.kernel
-def test_translation_by_a_map(conn):
+@pytest.mark.parametrize(
+    ("to", "port"),
+    [
+        (nft.lookup("udp dport", "@m"), None),
+        (nft.lookup("udp dport", {5300: ("127.0.0.1", 5353)}), None),
+        ("127.0.0.1", nft.lookup("udp dport", {5300: 5353})),
+        (
+            nft.lookup("udp dport", {5300: "127.0.0.1"}),
+            nft.lookup(["udp dport", "ip saddr"], {(5300, "127.0.0.1"): 5353}),
+        ),
+        (nft.lookup(nft.jhash(["ip saddr", "udp dport"], 1), {0: "127.0.0.1"}), 5353),
+        (nft.lookup("oif", {"lo": "127.0.0.1"}), 5353),
+        (nft.Range("127.0.0.1", "127.0.0.2"), nft.lookup("meta oif", {"lo": 5353})),
+    ],
+    ids=range(7),
+)
+def test_translation_by_a_map(conn, to, port):
     with nl.Conn(nl.NETLINK_ROUTE) as route:
         route.do(rtnl.set_link("lo", up=True))
     conn.do(
@@ -307,7 +323,7 @@ def test_translation_by_a_map(conn):
                 nft.add_table("ip", "n"),
                 nft.add_chain("ip", "n", "c", type="nat", hook="output", priority="dstnat"),
                 nft.add_map("ip", "n", "m", "inet_service", "ipv4_addr . inet_service", {5300: ("127.0.0.1", 5353)}),
-                nft.add_rule("ip", "n", "c", nft.dnat(nft.lookup("udp dport", "@m"))),
+                nft.add_rule("ip", "n", "c", nft.dnat(to, port)),
             ]
         )
     )
@@ -349,6 +365,29 @@ def test_a_device_that_is_not_there(conn):
         with pytest.raises(nl.NetlinkError, match="device 'nowhere'"):
             conn.do(nft.add_rule("ip", "t", "c", made))
     assert conn.collect(nft.rules()) == []
+
+
+@pytest.mark.kernel
+def test_many_registers(conn):
+    """What is loaded stays while what is behind it is found."""
+    with nl.Conn(nl.NETLINK_ROUTE) as route:
+        route.do(rtnl.set_link("lo", up=True))
+    fields = ["ip6 saddr", "ip6 daddr", nft.jhash(["ip6 saddr", "udp dport"], 1, offset=3)]
+    mark = nft.lookup(["ip6 saddr", "udp dport"], {("::1", 5300): 7})
+    conn.do(
+        nft.Transaction(
+            [
+                nft.add_table("ip6", "t"),
+                nft.add_chain("ip6", "t", "c", hook="input"),
+                nft.add_map("ip6", "t", "m", "ipv6_addr . ipv6_addr . mark", "mark", dynamic=True, size=9),
+                nft.add_rule("ip6", "t", "c", nft.add_to_set("m", fields, value=mark)),
+            ]
+        )
+    )
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"x", ("::1", 5300))
+    (one,) = conn.dump(nft.elements("ip6", "t", "m"))
+    assert ([*map(str, one.key)], one.value) == (["::1", "::1", "3"], 7)
 
 
 @pytest.mark.kernel

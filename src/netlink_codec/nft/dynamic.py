@@ -24,6 +24,8 @@ class _AddToSet(Deferred):
             self.names += (settings["set_name"], *(value.names if isinstance(value, Source) else ()))
 
     def expand(self, context: Context) -> Iterator[Expr]:
+        if isinstance(self.value, Source):
+            yield from context.need(self.value.fields)
         yield from context.load(self.fields, shifted=True)
         expressions = expressions_of(self.expressions, context.family, context.table, context.assembly)[0]
         beside: dict[str, Any] = {}

@@ -27,10 +27,13 @@ _OWN = {NFPROTO.IPV4: 4, NFPROTO.IPV6: 6, NFPROTO.ARP: "arp"}
 
 
 class Source:
-    """What finds a value, and leaves it in a register."""
+    """What finds a value, and leaves it in a register; until then it may use that and those behind it."""
 
     names: tuple[str | Device, ...] = ()
     """Of the sets that must be known, and the devices."""
+
+    fields: tuple[Field, ...] = ()
+    """What it looks at; what these need is compared before anything is loaded."""
 
     def into(self, context: "Context", kinds: Sequence[DataType], register: int) -> Iterator[Expr]:
         raise NotImplementedError
@@ -66,6 +69,11 @@ class Context:
     def index(self, device: Device) -> int:
         """Of a device, which the connection has looked up."""
         return self.assembly.devices[device]
+
+    def need(self, fields: Sequence[Field]) -> Iterator[Expr]:
+        """Compare what all these need. It takes the first register."""
+        for one in fields:
+            yield from self.need(one.source.fields) if isinstance(one.source, Source) else self.require(one.needs)
 
     def require(self, need: tuple[str, Any] | None) -> Iterator[Expr]:
         """Compare what a field needs, unless that is so already."""
@@ -103,8 +111,7 @@ class Context:
 
         What is some bits stays where it stands, as `Field.loaded` has it, but if it is `shifted`, or one of several.
         """
-        for one in fields:
-            yield from self.require(one.needs)
+        yield from self.need(fields)
         if len(fields) > 1:
             register, shifted = _slot(register), True
         for one in fields:
@@ -167,7 +174,7 @@ class Match(Deferred):
         if named_by(value) is not None and any(one.type.order != "big" for one in fields):
             # In sets of intervals, numbers are big-endian.
             self.names = (named_by(value) or "",)
-        self.names += (*sets_among(fields), *_devices(fields, self.value))
+        self.names += (*sets_among(fields), *devices_among(fields, self.value))
 
     def __repr__(self) -> str:
         return f"match({_names(self.fields)!r}, {self.value!r}, {self.op.word!r})"
@@ -237,13 +244,18 @@ class Match(Deferred):
 
 
 def look_up(
-    context: Context, fields: Sequence[Field], known: Set | None, name: str | None, **settings: Any
+    context: Context,
+    fields: Sequence[Field],
+    known: Set | None,
+    name: str | None,
+    register: int = REG.R1,
+    **settings: Any,
 ) -> Iterator[Expr]:
     """Whether the fields are in a set: one with a name, or one that was made for it."""
-    yield from load_keys(context, fields, known, shifted=name is not None)
+    yield from load_keys(context, fields, known, register, shifted=name is not None)
     number = None if known is None else known.id
     made = "__map%d" if "dreg" in settings else "__set%d"
-    yield Lookup(set=name or made, sreg=first_register(fields), set_id=number, **settings)
+    yield Lookup(set=name or made, sreg=first_register(fields, register), set_id=number, **settings)
 
 
 def sets_among(fields: Sequence[Field]) -> tuple[str | Device, ...]:
@@ -251,11 +263,16 @@ def sets_among(fields: Sequence[Field]) -> tuple[str | Device, ...]:
     return tuple(name for one in fields if isinstance(one.source, Source) for name in one.source.names)
 
 
-def load_keys(context: Context, fields: Sequence[Field], known: Set | None, *, shifted: bool) -> Iterator[Expr]:
+def load_keys(
+    context: Context, fields: Sequence[Field], known: Set | None, register: int = REG.R1, *, shifted: bool
+) -> Iterator[Expr]:
     """The fields, as the keys of the set are: of intervals, in the order of the network."""
-    yield from context.load(fields, shifted=shifted)
+    yield from context.load(fields, register, shifted=shifted)
     if known is not None and known.shape.interval:
-        yield from _all_to_network_order(fields)
+        register = first_register(fields, register)
+        for one in fields:
+            yield from to_network_order(one.type, register)
+            register += one.type.padded // 4
 
 
 def _names(fields: tuple[Field, ...]) -> str:
@@ -281,7 +298,7 @@ def _apart(fields: Sequence[Field], value: Any) -> Iterator[tuple[DataType, Any]
         yield from zip((one.type for one in fields), value, strict=False)
 
 
-def _devices(fields: Sequence[Field], value: Any) -> Iterator[Device]:
+def devices_among(fields: Sequence[Field], value: Any) -> Iterator[Device]:
     """Those that are named where their index is compared."""
     for kind, one in _apart(fields, value):
         device = device_named(kind, one)
@@ -364,13 +381,6 @@ def to_network_order(kind: DataType, register: int) -> Iterator[Expr]:
         yield Byteorder(sreg=register, dreg=register, op=BYTEORDER.HTON, len=kind.size, size=size)
 
 
-def _all_to_network_order(fields: Sequence[Field]) -> Iterator[Expr]:
-    register = first_register(fields)
-    for one in fields:
-        yield from to_network_order(one.type, register)
-        register += one.type.padded // 4
-
-
 NUMBER = TYPES["integer"].ordered(HOST, 4)
 
 
@@ -409,7 +419,7 @@ class _Vmap(Deferred):
         self.fields = fields
         self.verdicts = verdicts
         name = named_by(verdicts)
-        self.names = (*sets_among(fields), *_devices(fields, verdicts), *([] if name is None else [name]))
+        self.names = (*sets_among(fields), *devices_among(fields, verdicts), *([] if name is None else [name]))
         if name is None and (not isinstance(verdicts, Mapping) or not verdicts):
             raise TypeError(f'vmap {_names(fields)}: verdicts are a dict, or "@name", not {verdicts!r}')
 

@@ -32,53 +32,66 @@ def _ports(ports: Ports) -> tuple[list[Load], dict[str, Any]]:
     return loads, {"reg_proto_min": REG.R2, "reg_proto_max": REG.R3}
 
 
-def _address(value: Any) -> tuple[Any, NFPROTO, DataType]:
+def _address(value: Any, register: int = REG.R1) -> tuple[Load, NFPROTO]:
     address = ip_address(str(value))
     family = NFPROTO.IPV4 if address.version == 4 else NFPROTO.IPV6
-    return address, family, _ADDRESS[family]
+    kind = _ADDRESS[family]
+    return Load(source(address, kind), kind, register), family
 
 
-class _OfTable(Deferred):
-    """What has the family of the table, where the change says no other."""
+class _OfTable(Using):
+    """Where there is no other, of the family that the table has."""
 
-    def __init__(self, loads: list[Load], then: Nat, to: Source | None, family: NFPROTO | None) -> None:
-        self.loads = loads
-        self.then = then
-        self.to = to
+    def __init__(self, loads: list[Load], then: Nat, family: NFPROTO | None) -> None:
+        super().__init__(loads, then)
         self.family = family
-        self.names = tuple(name for one in loads for name in one.what.names) + (() if to is None else to.names)
+
+    def finish(self, context: Context) -> Expr:
+        return self.then.replace(family=self.family or context.family)
+
+
+class _Mapped(_OfTable):
+    """To addresses, and maybe ports, that something finds."""
+
+    def __init__(self, to: Source, loads: list[Load], then: Nat, family: NFPROTO | None) -> None:
+        super().__init__(loads, then, family)
+        self.to = to
+        self.names += to.names
 
     def expand(self, context: Context) -> Iterator[Expr]:
         family = self.family or context.family
-        then = self.then.replace(family=family)
-        if self.to is not None:
-            if family not in _ADDRESS:
-                raise ValueError(f'{self.to!r}: a table of family {family.word} has both; say family="ip", or "ip6"')
-            kinds: tuple[DataType, ...] = (_ADDRESS[family],)
-            then = then.replace(reg_addr_min=REG.R1)
-            if isinstance(self.to, Lookup) and self.to.parts(context) > 1:
-                kinds += (_PORT,)
-                then = then.replace(reg_proto_min=REG.R32_00 + kinds[0].padded // 4)
-            yield from self.to.into(context, kinds, REG.R1)
-        for what, kind, register in self.loads:
-            yield from what.into(context, (kind,), register)
-        yield then
+        if family not in _ADDRESS:
+            raise ValueError(f'{self.to!r}: a table of family {family.word} has both; say family="ip", or "ip6"')
+        kinds: tuple[DataType, ...] = (_ADDRESS[family],)
+        if isinstance(self.to, Lookup) and self.to.parts(context) > 1:
+            kinds += (_PORT,)
+        for what, _, _ in self.loads:
+            yield from context.need(what.fields)
+        yield from self.to.into(context, kinds, REG.R1)
+        for one in super().expand(context):
+            if isinstance(one, Nat):
+                ports = {} if len(kinds) == 1 else {"reg_proto_min": REG.R32_00 + kinds[0].padded // 4}
+                one = one.replace(reg_addr_min=REG.R1, **ports)
+            yield one
 
 
 def _nat(type: NAT, to: Any, port: Ports, flags: NAT_RANGE | None, family: str | int | None) -> Deferred:
     loads, registers = _ports(port)
     nat = Nat(type=type, flags=flags or None, **registers)
-    if to is None or isinstance(to, Source):
-        return _OfTable(loads, nat, to, None if family is None else family_of(family))
+    wanted = None if family is None else family_of(family)
+    if isinstance(to, Source):
+        return _Mapped(to, loads, nat, wanted)
+    if to is None:
+        return _OfTable(loads, nat, wanted)
     first, last = (to.first, to.last) if isinstance(to, Range) else (to, to)
-    low, of, kind = _address(first)
-    high, other, _ = _address(last)
-    if of is not other or (family is not None and family_of(family) is not of):
+    low, of = _address(first)
+    high, other = _address(last, REG.R4)
+    if of is not other or wanted not in (None, of):
         raise ValueError(f"{to}: the addresses are not of one family")
     registers = {"reg_addr_min": REG.R1}
-    loads.insert(0, Load(source(low, kind), kind, REG.R1))
-    if low != high:
-        loads.append(Load(source(high, kind), kind, REG.R4))
+    loads.append(low)
+    if first != last:
+        loads.append(high)
         registers["reg_addr_max"] = REG.R4
     return Using(loads, nat.replace(family=of, **registers))
 
@@ -112,31 +125,23 @@ def redirect(port: Ports = None, *, flags: NAT_RANGE | None = None) -> Deferred:
     return Using(loads, Redir(flags=flags, **registers))
 
 
-class _Tproxy(Deferred):
-    def __init__(self, loads: list[Load], then: Tproxy) -> None:
-        self.loads = loads
-        self.then = then
-
-    def expand(self, context: Context) -> Iterator[Expr]:
-        for what, kind, register in self.loads:
-            yield from what.into(context, (kind,), register)
+class _Tproxy(Using):
+    def finish(self, context: Context) -> Expr:
+        then: Any = self.then
         own = context.family if context.family in _ADDRESS else NFPROTO.UNSPEC
-        yield self.then if self.then.family is not None else self.then.replace(family=own)
+        return then if then.family is not None else then.replace(family=own)  # type: ignore[no-any-return]
 
 
 def tproxy(to: Any = None, port: int | None = None) -> Deferred:
     """To a socket of this machine that listens there, with IP_TRANSPARENT; the packet stays as it is."""
     if to is None and port is None:
         raise TypeError("tproxy: to an address, or a port, or both")
-    loads: list[Load] = []
-    then = Tproxy()
+    loads, registers = _ports(port)
+    then = Tproxy(reg_port=registers.get("reg_proto_min"))
     if to is not None:
-        address, family, kind = _address(to)
-        loads.append(Load(source(address, kind), kind, REG.R1))
-        then = then.replace(family=family, reg_addr=REG.R1)
-    if port is not None:
-        loads.append(Load(source(port, _PORT), _PORT, REG.R2))
-        then = then.replace(reg_port=REG.R2)
+        load, family = _address(to)
+        loads.append(load)
+        then = then.replace(family=family, reg_addr=load.register)
     return _Tproxy(loads, then)
 
 
@@ -144,24 +149,19 @@ def dup(to: Any = None, device: int | str | None = None) -> Deferred:
     """Send a copy to another machine; `device` is where it leaves. In netdev tables, that alone."""
     if to is None and device is None:
         raise TypeError("dup: to an address, or a device, or both")
-    loads: list[Load] = []
-    then = Dup()
-    if to is not None:
-        address, _, kind = _address(to)
-        loads.append(Load(source(address, kind), kind, REG.R1))
-        then = then.replace(sreg_addr=REG.R1)
+    loads = [] if to is None else [_address(to)[0]]
     if device is not None:
         loads.append(Load(source(device, _DEVICE), _DEVICE, REG.R2))
-        then = then.replace(sreg_dev=REG.R2)
-    return Using(loads, then)
+    return Using(
+        loads,
+        Dup(sreg_addr=None if to is None else REG.R1, sreg_dev=None if device is None else REG.R2),
+    )
 
 
 def fwd(device: int | str, to: Any = None) -> Deferred:
     """Send it out of another device, at ingress; to a neighbour there that has this address."""
     loads = [Load(source(device, _DEVICE), _DEVICE, REG.R1)]
-    then = Fwd(sreg_dev=REG.R1)
-    if to is not None:
-        address, family, kind = _address(to)
-        loads.append(Load(source(address, kind), kind, REG.R2))
-        then = then.replace(sreg_addr=REG.R2, nfproto=family)
-    return Using(loads, then)
+    if to is None:
+        return Using(loads, Fwd(sreg_dev=REG.R1))
+    load, family = _address(to, REG.R2)
+    return Using([*loads, load], Fwd(sreg_dev=REG.R1, sreg_addr=REG.R2, nfproto=family))

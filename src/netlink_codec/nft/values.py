@@ -5,6 +5,7 @@ where a field does (`vmap(numgen(2), {0: jump("a"), 1: jump("b")})`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from .datatypes import HOST, DataType, size_of
@@ -18,12 +19,14 @@ from .match import (
     Source,
     compared,
     device_named,
+    devices_among,
     first_register,
     look_up,
     masked,
     named_by,
     sets_among,
     to_network_order,
+    with_indices,
 )
 from .sets import Set
 
@@ -35,20 +38,20 @@ def load(name: str, *, mask: int | None = None, xor: int = 0) -> Source:
 
 class _Load(Source):
     def __init__(self, name: str, mask: int | None, xor: int) -> None:
-        self._field = field(name)
-        kind = self._field.type
+        self.fields = (field(name),)
+        kind = self.fields[0].type
         full = (1 << 8 * kind.size) - 1
         self._bits = None if mask is None and not xor else (kind.write(full if mask is None else mask), kind.write(xor))
 
     def __repr__(self) -> str:
-        return f"load({self._field.name!r})"
+        return f"load({self.fields[0].name!r})"
 
     def into(self, context: Context, kinds: Sequence[DataType], register: int) -> Iterator[Expr]:
-        own = self._field.type
+        own = self.fields[0].type
         if len(kinds) != 1 or kinds[0].size != own.size:
             sizes = sum(kind.size for kind in kinds)
             raise ValueError(f"{self!r} has {own.size} bytes, where {sizes} are wanted")
-        yield from context.load((self._field,), register, shifted=True)
+        yield from context.load(self.fields, register, shifted=True)
         if self._bits is not None:
             yield masked(register, *self._bits)
         if own.order != kinds[0].order:
@@ -64,9 +67,9 @@ class Lookup(Source):
     """What a map has."""
 
     def __init__(self, fields: Any, values: Mapping[Any, Any] | str) -> None:
-        self._fields = compared(fields)
+        self.fields = compared(fields)
         self._name = named_by(values)
-        self.names = sets_among(self._fields)
+        self.names = (*sets_among(self.fields), *devices_among(self.fields, values))
         if self._name is not None:
             self.names += (self._name,)
         elif not isinstance(values, Mapping) or not values:
@@ -74,7 +77,7 @@ class Lookup(Source):
         self._values = values
 
     def __repr__(self) -> str:
-        return f"lookup({' . '.join(one.name for one in self._fields)!r}, {self._values!r})"
+        return f"lookup({' . '.join(one.name for one in self.fields)!r}, {self._values!r})"
 
     def parts(self, context: Context) -> int:
         """How many values there are together: of a concatenation, several."""
@@ -87,14 +90,15 @@ class Lookup(Source):
     def into(self, context: Context, kinds: Sequence[DataType], register: int) -> Iterator[Expr]:
         known: Set | None
         if isinstance(self._values, Mapping):
-            elements = [Element(key, value) for key, value in self._values.items()]
-            known = context.anonymous(self._fields, elements, tuple(kinds))
+            values = with_indices(context, self.fields, self._values)
+            elements = [Element(key, value) for key, value in values.items()]
+            known = context.anonymous(self.fields, elements, tuple(kinds))
         else:
             known = context.known(self._name or "")
             if known is not None and known.data_len != size_of(tuple(kinds)):
                 wanted = " . ".join(kind.name for kind in kinds)
                 raise ValueError(f"{self!r}: what the map leads to is not {wanted}")
-        yield from look_up(context, self._fields, known, self._name, dreg=register)
+        yield from look_up(context, self.fields, known, self._name, register, dreg=register)
 
 
 def numgen(modulus: int, *, random: bool = False, offset: int = 0, register: int = REG.R1) -> Numgen:
@@ -114,19 +118,19 @@ def jhash(fields: str | Sequence[str], modulus: int, *, seed: int | None = None,
 
 class _JHash(Source):
     def __init__(self, fields: str | Sequence[str], settings: Hash) -> None:
-        self._fields = compared(fields)
+        self.fields = compared(fields)
         self._settings = settings
-        self.names = sets_among(self._fields)
+        self.names = sets_among(self.fields)
 
     def __repr__(self) -> str:
-        return f"jhash({' . '.join(one.name for one in self._fields)!r}, {self._settings.modulus})"
+        return f"jhash({' . '.join(one.name for one in self.fields)!r}, {self._settings.modulus})"
 
     def into(self, context: Context, kinds: Sequence[DataType], register: int) -> Iterator[Expr]:
         number(self, kinds)
-        fields = self._fields
+        fields = self.fields
         size = fields[0].type.size if len(fields) == 1 else sum(one.type.padded for one in fields)
-        yield from context.load(fields, REG.R2, shifted=True)
-        yield self._settings.replace(sreg=first_register(fields, REG.R2), dreg=register, len=size)
+        yield from context.load(fields, register, shifted=True)
+        yield self._settings.replace(sreg=first_register(fields, register), dreg=register, len=size)
 
 
 def number(what: Any, kinds: Sequence[DataType]) -> None:
@@ -187,6 +191,12 @@ class Using(Deferred):
         self.names = tuple(name for one in self.loads for name in one.what.names)
 
     def expand(self, context: Context) -> Iterator[Expr]:
-        for what, kind, register in self.loads:
+        for what, _, _ in self.loads:
+            yield from context.need(what.fields)
+        # In the order of their registers, for a Source may use those behind its own.
+        for what, kind, register in sorted(self.loads, key=attrgetter("register")):
             yield from what.into(context, (kind,), register)
-        yield self.then
+        yield self.finish(context)
+
+    def finish(self, context: Context) -> Expr:
+        return self.then
