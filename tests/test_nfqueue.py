@@ -382,7 +382,7 @@ def test_tcp(gso):
         {"number": 65536},
         {"number": 7, "copy_range": -1},
         {"number": 7, "maxlen": -1},
-        {"number": 7, "rcvbuf": 0},
+        {"number": 7, "rcvbuf": -1},
     ],
 )
 def test_what_is_no_queue(options):

@@ -271,8 +271,8 @@ class Socket:
         return self._set_buffer(socket.SO_RCVBUF, _SO_RCVBUFFORCE, size)
 
     def _set_buffer(self, option: int, force: int, size: int) -> int:
-        if not 0 < size < 1 << 31:
-            raise ValueError(f"{size} bytes are no buffer: its size is 1 to 2147483647")
+        if not 0 <= size < 1 << 31:
+            raise ValueError(f"{size} bytes are no buffer: its size is 0 to 2147483647")
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, force, size)
         except OSError as error:
