@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import netlink_codec as nl
-from netlink_codec._core import acknowledges, marshal_series
+from netlink_codec._core import acknowledges, marshal_series, whole_answer
 from netlink_codec.exchange import Exchange, Reply
 from support import recorded_on_little_endian
 
@@ -310,3 +310,40 @@ ACKNOWLEDGED = struct.pack("=IHHIIi", 36, 2, 0x100, 5, 7, 0) + bytes(16)
 )
 def test_what_is_nothing_but_an_acknowledgement(datagram, so):
     assert acknowledges(datagram, 5) is so
+
+
+ANSWER = bytes(nl.Message(16, 0, b"abc", seq=5))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "single", "answer"),
+    [
+        (ANSWER, ACKNOWLEDGED, False, b"abc"),
+        (ANSWER + b"\0", ACKNOWLEDGED, False, b"abc"),
+        (ACKNOWLEDGED, None, False, None),
+        (ANSWER, None, True, b"abc"),
+        # All else is for the rules to decide.
+        (ANSWER, None, False, ...),
+        (ANSWER, ACKNOWLEDGED, True, ...),
+        (ACKNOWLEDGED, None, True, ...),
+        (ACKNOWLEDGED, ACKNOWLEDGED, False, ...),
+        (ANSWER, ANSWER, False, ...),
+        (ANSWER + b"\0" + ANSWER, ACKNOWLEDGED, False, ...),
+        (ANSWER[:-1], ACKNOWLEDGED, False, ...),
+        (ANSWER[:15], ACKNOWLEDGED, False, ...),
+        (b"", ACKNOWLEDGED, False, ...),
+        (struct.pack("=IHHII", 15, 16, 0, 5, 0), ACKNOWLEDGED, False, ...),
+        (bytes(nl.Message(16, nl.NLM_F_MULTI, b"abc", seq=5)), ACKNOWLEDGED, False, ...),
+        (bytes(nl.Message(16, nl.NLM_F_MULTI, b"abc", seq=5)), None, True, ...),
+        (bytes(nl.Message(16, nl.NLM_F_DUMP_INTR, b"abc", seq=5)), ACKNOWLEDGED, False, ...),
+        (bytes(nl.Message(16, 0, b"abc", seq=6)), ACKNOWLEDGED, False, ...),
+        (bytes(nl.Message(1, 0, b"abc", seq=5)), ACKNOWLEDGED, False, ...),
+        (ANSWER, struct.pack("=IHHIIi", 20, 2, 0, 5, 7, -1), False, ...),
+        (struct.pack("=IHHIIi", 20, 2, 0, 5, 7, -1), None, False, ...),
+        (struct.pack("=IHHIIi", 20, 2, 0x200, 5, 7, 0), None, False, ...),
+    ],
+    ids=range(22),
+)
+def test_what_is_the_whole_answer(first, second, single, answer):
+    found = whole_answer(first, second, 5, single)
+    assert (... if found is NotImplemented else None if found is None else found.data) == answer

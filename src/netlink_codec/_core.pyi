@@ -25,6 +25,7 @@ without harm to memory; each item goes to one of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from types import NotImplementedType
 from typing import Any, Generic, Literal, Self, SupportsIndex, TypeAlias, TypeVar, final
 
 from typing_extensions import Buffer, disjoint_base
@@ -144,6 +145,14 @@ def marshal_series(messages: Iterable[Message], seq: int, pid: int, acknowledged
 
 def acknowledges(datagram: bytes, seq: int) -> bool:
     """Whether it is nothing but the news that all is well with the request of this number."""
+
+def whole_answer(first: bytes, second: bytes | None, seq: int, single: bool) -> Message | NotImplementedType | None:
+    """The answer to a request of this number, if these datagrams are all of it and as it mostly is.
+
+    That is one message of data that is not of several, and behind it, if it is not `single`, the
+    news that all is well; or that alone, for which it is None. NotImplemented is for
+    everything else.
+    """
 
 @disjoint_base
 class Scan(Iterator[Message]):

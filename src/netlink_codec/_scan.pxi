@@ -9,6 +9,7 @@ cdef enum:
     NLMSG_NOOP = 1
     NLMSG_ERROR = 2
     NLMSG_DONE = 3
+    NLMSG_MIN_TYPE = 16
 
 
 cdef class Scan(_MessageIterator):
@@ -243,3 +244,29 @@ def acknowledges(bytes datagram not None, unsigned int seq):
         and load(at + 8, 4, False) == seq
         and load(at + MESSAGE_HEADER, 4, False) == 0
     )
+
+
+def whole_answer(bytes first not None, bytes second, unsigned int seq, bint single):
+    """The answer to a request of this number, if these datagrams are all of it and as it mostly is.
+
+    That is one message of data that is not of several, and behind it, if it is not `single`, the
+    news that all is well; or that alone, for which it is None. NotImplemented is for
+    everything else.
+    """
+    cdef const uint8_t* at = <const uint8_t*>PyBytes_AS_STRING(first)
+    cdef size_t size = <size_t>PyBytes_GET_SIZE(first)
+    if not single and second is None and acknowledges(first, seq):
+        return None
+    if single != (second is None) or second is not None and not acknowledges(second, seq):
+        return NotImplemented
+    if (
+        size < MESSAGE_HEADER
+        or load(at, 4, False) < MESSAGE_HEADER
+        or load(at, 4, False) > size
+        or aligned(<size_t>load(at, 4, False)) < size
+        or load(at + 4, 2, False) < NLMSG_MIN_TYPE
+        or load(at + 6, 2, False) & (NLM_F_MULTI | NLM_F_DUMP_INTR)
+        or load(at + 8, 4, False) != seq
+    ):
+        return NotImplemented
+    return next(iter_messages(first))

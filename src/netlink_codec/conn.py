@@ -13,7 +13,7 @@ from .lookups import Filling
 from .pool import Pool
 from .procedures import Running, method
 from .raw import Messages
-from .replies import Nothing, Replies, Unfolded
+from .replies import Nothing, Replies, Unfolded, ask
 from .requests import Atomic, Dump, Folded, Procedure, Request, Unfolding, Watch, refused
 
 T = TypeVar("T")
@@ -61,7 +61,10 @@ class Conn(Connection[Pool]):
 
     def execute(self, message: Message, *, timeout: float | None = None) -> list[Message]:
         """As `execute_iter`, all at once."""
-        return list(self.execute_iter(message, timeout=timeout))
+        answer = ask(self._open(), message, None, self._deadline(timeout))
+        if isinstance(answer, Replies):
+            return list(answer)
+        return [] if answer is None else [answer]
 
     # Requests -----------------------------------------------------------------------------------------------------
 
@@ -75,9 +78,12 @@ class Conn(Connection[Pool]):
             return self._do_in_steps(request, self._deadline(timeout))
         result: Any = None
         decode = request.decode
+        answer = ask(self._pool or self._open(), request.message, request, self._deadline(timeout))
+        if not isinstance(answer, Replies):
+            return decode(answer) if decode is not None and answer is not None else None  # type: ignore[return-value]
         answered = False
         try:
-            for message in Replies(self._pool or self._open(), request.message, request, self._deadline(timeout)):
+            for message in answer:
                 if decode is not None and not answered:
                     result = decode(message)
                     answered = True

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Generic, Self, TypeVar
 
-from ._core import Message, Results, Scan
+from ._core import Message, Results, Scan, whole_answer
 from ._socket import Socket
 from .constants import NLM_F_ACK, NLM_F_REQUEST
 from .errors import DumpInterrupted, NetlinkError, Overrun
@@ -16,6 +16,11 @@ from .requests import Request, Unfolding
 T = TypeVar("T")
 
 _ASKED = NLM_F_REQUEST | NLM_F_ACK
+
+
+def _numbered(message: Message, request: Request[Any] | None, socket: Socket) -> Message:
+    asks = request is None or not (request.single or request.ends == "none")
+    return message.sent(socket.sequence(), socket.port, _ASKED if asks else NLM_F_REQUEST)
 
 
 class Answer(Exchange):
@@ -39,9 +44,7 @@ class Answer(Exchange):
         self._left = False  # before its end
         socket = pool.take()
         try:
-            asks = request is None or not (request.single or request.ends == "none")
-            flags = _ASKED if asks else NLM_F_REQUEST
-            Exchange.__init__(self, message.sent(socket.sequence(), socket.port, flags), pool.protocol, request)
+            Exchange.__init__(self, _numbered(message, request, socket), pool.protocol, request)
             if send:
                 socket.send(self.sent)
         except BaseException:
@@ -50,6 +53,19 @@ class Answer(Exchange):
         self._socket = socket
         if self.done and send:
             self._finish()
+
+    @classmethod
+    def under_way(
+        cls, pool: Pool, socket: Socket, sent: Message, request: Request[Any] | None, deadline: float | None
+    ) -> Self:
+        """Of a request that was sent already."""
+        answer = cls.__new__(cls)
+        answer._pool = pool
+        answer._deadline = deadline
+        answer._overrun = answer._left = False
+        Exchange.__init__(answer, sent, pool.protocol, request)
+        answer._socket = socket
+        return answer
 
     @property
     def socket(self) -> Socket | None:
@@ -193,3 +209,32 @@ class Replies(Answer):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def ask(
+    pool: Pool, message: Message, request: Request[Any] | None, deadline: float | None
+) -> "Message | Replies | None":
+    """Send a request. Most are answered at once, by one message or none: that; otherwise what is to be waited for."""
+    socket = pool.take()
+    try:
+        sent = _numbered(message, request, socket)
+        socket.send(sent)
+    except BaseException:
+        pool.drop(socket)
+        raise
+    data: tuple[bytes, bytes | None] | None = None
+    if request is None or request.ends == "ack":
+        try:
+            data = socket.receive_now()
+        except BaseException as error:
+            Replies.under_way(pool, socket, sent, request, deadline).failed(error)
+            raise
+        if data is not None:
+            answer = whole_answer(*data, sent.seq, request is not None and request.single)
+            if answer is not NotImplemented:
+                pool.give(socket)
+                return answer
+    replies = Replies.under_way(pool, socket, sent, request, deadline)
+    if data is not None:
+        replies.feed(*data)
+    return replies
