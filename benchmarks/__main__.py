@@ -91,12 +91,12 @@ def rows() -> Iterator[Row]:
 def show(rows: Iterator[Row]) -> None:
     for what, limit, measured, reached in rows:
         verdict = {True: "reached", False: "MISSED", None: ""}[reached]
-        print(f"{what:66} {limit:>9} {measured:>13}  {verdict}".rstrip(), flush=True)
+        print(f"{what:66} {limit:>9} {measured:>26}  {verdict}".rstrip(), flush=True)
 
 
 def main() -> None:
     print(f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}; CPU time, minima")
-    print(f"{'':66} {'at most':>9} {'measured':>13}")
+    print(f"{'':66} {'at most':>9} {'measured':>26}")
     try:
         show(rows())
         print(f"\nThe conversation, on Linux {platform.release()}; fields by `message.attributes(...).find(...)`")

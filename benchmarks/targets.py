@@ -14,8 +14,14 @@ Row = tuple[str, str, str, bool | None]  # what, limit, measured, whether it is 
 
 def times(work: Work, floor: str) -> Row:
     work.check()
-    ours, below = fastest([timed(work.codec.function, *work.codec.arguments), work.floor])
-    return f"{work}, beside {floor}", f"{work.limit} x", f"{ours / below:.2f} x", ours <= work.limit * below
+    each = max(work.items, 1)
+    ours, below = (total / each for total in fastest([timed(work.codec.function, *work.codec.arguments), work.floor]))
+    return f"{work}, beside {floor}", f"{work.limit} x", beside(ours, below), ours <= work.limit * below
+
+
+def beside(ours: float, below: float) -> str:
+    """How many times what the floor takes; and both, in nanoseconds each: how fast a kernel is differs most."""
+    return f"{ours:,.0f} / {below:,.0f} ns {ours / below:5.2f} x"
 
 
 def dumps(name: str) -> Iterator[Row]:
@@ -103,13 +109,12 @@ def of_nftables() -> Iterator[Row]:
 
 def of_queues() -> Iterator[Row]:
     for what, limit, nanoseconds, floor in nfqueue.measured():
-        ratio = nanoseconds / floor
         rate = 1e9 / nanoseconds
         yield (
             f"packets of 64 bytes from a queue, {what}: {rate:,.0f} a second, beside C",
             f"{limit} x",
-            f"{ratio:.2f} x",
-            ratio <= limit,
+            beside(nanoseconds, floor),
+            nanoseconds <= limit * floor,
         )
 
 
