@@ -1,4 +1,5 @@
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -9,3 +10,7 @@ hypothesis.settings.register_profile("codec", max_examples=EXAMPLES, deadline=No
 hypothesis.settings.load_profile("codec")
 
 pytest.register_assert_rewrite("compare", "support")
+
+# Who starts this in the background has it ignore Ctrl-C, and all that it starts would too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

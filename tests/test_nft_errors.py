@@ -71,8 +71,12 @@ def test_which_expression_it_is(conn):
     with pytest.raises(nl.NotFound, match="expression 6, immediate") as caught:
         conn.do(nft.add_rule("inet", "t", "c", nft.counter(), nft.match("tcp dport", 5), nft.jump("x")))
     assert caught.value.attribute == "expressions.1"
+    handle = one_rule(conn)
+    raw = nft.counter(), nft.counter(), nft.Meta(key=nft.META.MARK, dreg=1), nft.Lookup(set="x", sreg=1)
     with pytest.raises(nl.NotFound, match="expression 4, lookup"):
-        conn.do(nft.replace_rule("inet", "t", "c", one_rule(conn), nft.match("ip saddr", "@x", "!=")))
+        conn.do(nft.replace_rule("inet", "t", "c", handle, *raw))
+    with pytest.raises(nl.NotFound, match="set 'inet t x'"):
+        conn.do(nft.replace_rule("inet", "t", "c", handle, nft.match("ip saddr", "@x", "!=")))
 
 
 def one_rule(conn):

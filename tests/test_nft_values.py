@@ -1,6 +1,7 @@
 """Words for values, fields of some bits, values that the packet tells, and what rules write: as `nft` has them."""
 
 import socket
+from ipaddress import IPv4Network
 
 import pytest
 
@@ -172,6 +173,31 @@ WRONG = [
     (lambda: nft.match("vlan id", 4096), "4096 does not fit into the 12 bits"),
     (lambda: nft.match(["ip6 dscp", "tcp dport"], {(8, 1)}), "ip6 dscp can be compared with values alone"),
     (lambda: nft.match("ip6 dscp", "@s"), "ip6 dscp can be compared with values alone"),
+    (lambda: nft.match("tcp dport", "10.0.0.0/8"), "'10.0.0.0/8' is not a number"),
+    (lambda: nft.match("tcp dport", IPv4Network("10.0.0.0/8")), "not a number"),
+    (lambda: nft.match("iifname", IPv4Network("10.0.0.0/8")), "not a str"),
+    (lambda: nft.match("ip saddr", "fe80::/10"), "4 octets"),
+    (lambda: nft.match("ip saddr", nft.load("ip daddr")), "compared with a value"),
+    (lambda: nft.match(["ip saddr", "tcp dport"], 5), "a tuple, a set of such"),
+    (lambda: nft.match(["ip saddr", "tcp dport"], "10.0.0.1"), "a tuple, a set of such"),
+    (lambda: nft.match(["mark", "tcp dport"], {(1, 2)}, mask=3), "a mask is for one field"),
+    (lambda: nft.match(["iif", "tcp dport"], {("lo",)}), "a key is a tuple"),
+    (lambda: nft.match(nft.accept(), 5), "finds no value"),
+    (lambda: nft.match("ether saddr", "zz"), "'zz' is not a hardware address of 6 bytes"),
+    (lambda: nft.match("ether saddr", "2:0:0:0:0:1"), "'2:0:0:0:0:1' is not a hardware address of 6 bytes"),
+    (lambda: nft.match("socket transparent", 5), "5 does not fit"),
+    (lambda: (nft.match("tcp dport", 5), nft.match("udp dport", 5)), "no packet is both of tcp and of udp"),
+    (lambda: nft.match(["icmp type", "tcp dport"], {(8, 1)}), "no packet is both"),
+    (lambda: nft.set_meta("mark", nft.counter()), "finds no value"),
+    (lambda: nft.named("counter", 5, by="ip saddr"), "is a str"),
+    (lambda: nft.named("counter", None), "is a str"),
+    (lambda: nft.snat(None), "an address, or a port"),
+    (lambda: nft.dnat("10.0.0.1", family="arp"), "family is ip or ip6"),
+    (lambda: nft.dnat(nft.lookup("tcp dport", {1: ("10.0.0.1", 2)}), 3, family="ip"), "has the port already"),
+    (lambda: nft.dup("10.0.0.1"), "dup to an address of ip: the table is of family inet"),
+    (lambda: nft.dup(nft.lookup("tcp dport", {1: "10.0.0.1"})), "an address is wanted"),
+    (lambda: nft.queue(5, 3), "5 is after 3"),
+    (lambda: nft.strip_tcp_option("maxseg size"), "a part of an option"),
     (lambda: nft.match("ip sadr", 1), "'ip sadr' is no field; .*ip saddr"),
     (lambda: nft.set_meta("mark", nft.load("ip saddr")), None),
     (lambda: nft.set_meta("mark", nft.load("iifname")), r"load\('meta iifname'\) has 16 bytes, where 4"),
@@ -230,6 +256,33 @@ def carried(conn, *rules, after=()):
         return told[socket.IP_TOS][0], told[socket.IP_TTL][0]
 
 
+KINDS = [
+    (lambda: nft.match("udp dport", "@words"), "udp dport cannot be among the keys of words, which are icmp_type"),
+    (lambda: nft.match(["ip saddr", "tcp dport"], "@marked"), "cannot be among the keys of marked"),
+    (lambda: nft.match("mark", "@marks"), "cannot be among the keys"),
+    (lambda: nft.vmap("mark", "@verdicts"), "cannot be among the keys"),
+    (
+        lambda: nft.set_meta("mark", nft.lookup("udp dport", "@ports")),
+        "map leads to is ipv4_addr . inet_service, and not mark",
+    ),
+    (lambda: nft.set_meta("mark", nft.lookup("ip saddr", "@hits")), "map leads to is counter, and not mark"),
+    (lambda: nft.add_to_set("marks", "udp dport", value=7), "cannot be among the keys"),
+    (lambda: nft.add_to_set("marks", ["ip saddr", "udp dport"], value=7), "cannot be among the keys"),
+    (lambda: nft.delete_from_set("marks", "udp dport"), "cannot be among the keys"),
+    (lambda: nft.named("quota", "@hits", by="ip saddr"), "not lead to objects of type quota, but to counter"),
+]
+
+
+@pytest.mark.kernel
+@needs_nft
+def test_what_sets_are_of(conn):
+    nft_run(SETS + "table inet t { chain c { }; }")
+    for make, text in KINDS:
+        with pytest.raises(ValueError, match=text):
+            conn.do(nft.add_rule("inet", "t", "c", make()))
+    assert conn.collect(nft.rules()) == []
+
+
 IP_RECVTTL = 12  # linux/in.h
 TO_RECEIVER = nft.set_field("udp dport", 5353)
 
@@ -256,6 +309,12 @@ TO_RECEIVER = nft.set_field("udp dport", 5353)
           (nft.match("mark", 5), nft.set_field("ip ttl", 7))], (0x20, 7)),
         ([nft.set_ct("mark", 6), nft.set_meta("mark", nft.load("ct mark", mask=0xFE, xor=1)),
           (nft.match("mark", 7), nft.set_field("ip ttl", 7))], (0x20, 7)),
+        ([nft.set_meta("mark", 0x105), (nft.match("mark", {5, 6}, mask=0xFF), nft.set_field("ip ttl", 7))], (0x20, 7)),
+        ([nft.set_meta("mark", 0x105), (nft.match("mark", {5, 6}), nft.set_field("ip ttl", 7))], (0x20, 64)),
+        ([(nft.match(["ip daddr", nft.jhash("udp dport", 1, seed=1)], {("127.0.0.1", 0)}), nft.set_field("ip ttl", 7))],
+         (0x20, 7)),
+        ([(nft.match(["udp dport", nft.lookup("ip daddr", {"127.0.0.1": 99})], {(5300, 99)}),
+           nft.set_field("ip ttl", 7))], (0x20, 7)),
         ([nft.vmap(nft.numgen(1), {0: nft.accept()}), nft.set_field("ip ttl", 7)], (0x20, 64)),
     ],
 )  # fmt: skip
@@ -337,11 +396,14 @@ def test_translation_by_a_map(conn, to, port):
         (True, nft.match("iif", "lo")),
         (False, nft.match("iif", "lo", "!=")),
         (True, nft.match("iif", {"lo", 77})),
+        (True, nft.match("iif", {nft.Element("lo", comment="this")})),
+        (False, nft.match("iif", {nft.Element("lo", comment="this")}, "!=")),
+        (True, (nft.set_meta("mark", nft.lookup("iif", {"lo": 5})), nft.match("mark", 5))),
         (True, nft.match(["iif", "udp dport"], {("lo", 5300)})),
         (True, nft.match("fib daddr . iif oif", {"lo", 0})),
         (False, nft.vmap("meta iif", {"lo": nft.accept()})),
     ],
-    ids=range(6),
+    ids=range(9),
 )
 def test_devices_by_their_names(conn, meets, built):
     with nl.Conn(nl.NETLINK_ROUTE) as route:
@@ -361,10 +423,51 @@ def test_devices_by_their_names(conn, meets, built):
 @pytest.mark.kernel
 def test_a_device_that_is_not_there(conn):
     conn.do(nft.Transaction([nft.add_table("ip", "t"), nft.add_chain("ip", "t", "c")]))
-    for made in (nft.match("oif", "nowhere"), nft.dup("10.0.0.1", "nowhere")):
-        with pytest.raises(nl.NetlinkError, match="device 'nowhere'"):
+    for made, name in ((nft.match("oif", "77"), "77"), (nft.dup("10.0.0.1", "nowhere"), "nowhere")):
+        with pytest.raises(nl.NetlinkError, match=f"device '{name}'"):
             conn.do(nft.add_rule("ip", "t", "c", made))
     assert conn.collect(nft.rules()) == []
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("port", [nft.Range(40000, 40010), 40005, nft.lookup("udp dport", {5353: 40007})], ids=range(3))
+def test_masquerading_by_other_ports(conn, port):
+    with nl.Conn(nl.NETLINK_ROUTE) as route:
+        route.do(rtnl.set_link("lo", up=True))
+        route.do(rtnl.add_address("10.9.9.9/32", dev="lo"))
+    chain = nft.add_chain("ip", "t", "c", type="nat", hook="postrouting", priority="srcnat")
+    rule = nft.add_rule("ip", "t", "c", nft.match("udp dport", 5353), nft.masquerade(port))
+    conn.do(nft.Transaction([nft.add_table("ip", "t"), chain, rule]))
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+    ):
+        receiver.bind(("127.0.0.1", 5353))
+        receiver.settimeout(5)
+        sender.bind(("127.0.0.1", 33001))
+        sender.sendto(b"x", ("127.0.0.1", 5353))
+        assert 40000 <= receiver.recvfrom(9)[1][1] <= 40010
+
+
+@pytest.mark.kernel
+def test_what_is_put_into_a_map_is_found_last(conn):
+    """What the value needs is compared before the key is there."""
+    with nl.Conn(nl.NETLINK_ROUTE) as route:
+        route.do(rtnl.set_link("lo", up=True))
+    made = nft.add_to_set("m", "ip saddr", value=nft.load("udp dport"))
+    conn.do(
+        nft.Transaction(
+            [
+                nft.add_table("ip", "t"),
+                nft.add_chain("ip", "t", "c", hook="input"),
+                nft.add_map("ip", "t", "m", "ipv4_addr", "inet_service", dynamic=True, size=9),
+                nft.add_rule("ip", "t", "c", made),
+            ]
+        )
+    )
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"x", ("127.0.0.1", 5300))
+    assert [(str(one.key), one.value) for one in conn.dump(nft.elements("ip", "t", "m"))] == [("127.0.0.1", 5300)]
 
 
 @pytest.mark.kernel

@@ -149,17 +149,22 @@ def queue(
         if last is not None or fanout:
             raise TypeError("queue: what finds the number is alone")
         return Using([Load(source(first, NUMBER), NUMBER, REG.R1)], Queue(sreg_qnum=REG.R1, flags=flags))
+    if last is not None and last < first:
+        raise ValueError(f"queue: {first} is after {last}")
     return Queue(num=first, total=1 if last is None else last - first + 1, flags=flags)
 
 
 class _NamedBy(Deferred):
-    def __init__(self, fields: tuple[Field, ...], name: str) -> None:
+    def __init__(self, kind: OBJECT, fields: tuple[Field, ...], name: str) -> None:
+        self.kind = kind
         self.fields = fields
         self.name = name
         self.names = (*sets_among(fields), name)
 
     def expand(self, context: Context) -> Iterator[Expr]:
         known = context.known(self.name)
+        if known is not None and known.shape.objects != self.kind:
+            raise ValueError(f"{self.name} does not lead to objects of type {self.kind.word}, but to {known.value}")
         yield from load_keys(context, self.fields, known, shifted=True)
         number = None if known is None else known.id
         yield Objref(set_sreg=first_register(self.fields), set_name=self.name, set_id=number)
@@ -170,10 +175,10 @@ def named(type: str | int, name: str, *, by: Compared | None = None) -> Objref |
 
     Or the one that a map has: `named("counter", "@hits", by="ip saddr")`.
     """
-    kind = OBJECT.of(type)
+    kind, name = OBJECT.of(type), name_of("object", name)
     if by is None:
         return Objref(imm_type=kind, imm_name=name)
-    return _NamedBy(compared(by), name.removeprefix("@"))
+    return _NamedBy(kind, compared(by), name.removeprefix("@"))
 
 
 def offload(flowtable: str) -> FlowOffload:

@@ -199,7 +199,7 @@ def _number(
                 raise ValueError(f"{value!r} is not {'a word' if spoken else 'a number'} of {name}{known}") from None
         if not isinstance(value, int):
             raise TypeError(f"{value!r} is not a number, as is wanted for {name}")
-        if not 0 <= value < 1 << 8 * size:
+        if not 0 <= value < (2 if words is _boolean else 1 << 8 * size):
             raise ValueError(f"{value} does not fit into the {size} bytes of {name}")
         return int(value).to_bytes(size, order)
 
@@ -236,11 +236,15 @@ def _hardware(name: str, number: int, size: int) -> DataType:
         return data.hex(":")
 
     def write(value: Any) -> bytes:
+        data = value
         if isinstance(value, str):
-            value = bytes.fromhex(value.replace(":", ""))
-        if not isinstance(value, bytes) or (size and len(value) != size):
-            raise ValueError(f"{value!r} is not a hardware address of {size} bytes")
-        return value
+            try:
+                data = bytes.fromhex(value.replace(":", ""))
+            except ValueError:
+                data = None
+        if not isinstance(data, bytes) or (size and len(data) != size):
+            raise ValueError(f"{value!r} is not a hardware address of {size or 'some'} bytes")
+        return data
 
     return DataType(name, number, size, "big", read, write)
 

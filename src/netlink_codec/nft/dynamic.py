@@ -6,7 +6,7 @@ from typing import Any
 from .enums import DYNSET, REG
 from .exprs import Dynset, Expr
 from .fields import Field
-from .match import Compared, Context, Deferred, Source, compared, expressions_of, first_register, sets_among
+from .match import Compared, Context, Deferred, Source, alike, compared, expressions_of, first_register, sets_among
 from .spelling import name_of
 from .values import source
 
@@ -16,12 +16,12 @@ class _AddToSet(Deferred):
         self, fields: tuple[Field, ...], settings: dict[str, Any], expressions: Sequence[Expr], value: Any
     ) -> None:
         self.fields = fields
-        self.names = sets_among(fields)
+        self.names = (*sets_among(fields), settings["set_name"])
         self.settings = settings
         self.expressions = expressions
         self.value = value
         if value is not None:
-            self.names += (settings["set_name"], *(value.names if isinstance(value, Source) else ()))
+            self.names += value.names if isinstance(value, Source) else ()
 
     def expand(self, context: Context) -> Iterator[Expr]:
         if isinstance(self.value, Source):
@@ -34,6 +34,8 @@ class _AddToSet(Deferred):
         elif expressions:
             beside["expressions"] = expressions
         known = context.known(self.settings["set_name"])
+        if known is not None:
+            alike(self.fields, known)
         first = first_register(self.fields)
         if self.value is not None:
             kinds = () if known is None else known.shape.data

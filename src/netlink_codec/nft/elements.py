@@ -154,6 +154,10 @@ class Element(BareElement):
         told = self._told()
         return None if told is None else told.userdata
 
+    def with_key(self, key: Any) -> "Element":
+        """The same with another key."""
+        return _rebuilt(key, *self.__reduce__()[1][1:])
+
     def _fields(self) -> tuple[Any, ...]:
         return self.key, self.value, self.timeout, self.comment, self.expressions
 

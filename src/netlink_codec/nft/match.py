@@ -10,7 +10,7 @@ from ..late import Device
 from .datatypes import HOST, TYPES, DataType, Range
 from .elements import Element
 from .enums import BITWISE, BYTEORDER, CMP, INV, MSG, NFPROTO, RANGE, REG, SET_F
-from .exprs import Bitwise, Byteorder, Cmp, Data, Expr, Expression, Lookup, RangeExpr
+from .exprs import Bitwise, Byteorder, Cmp, Data, Expr, Expression, Immediate, Lookup, RangeExpr
 from .fields import OF_ONE_NETWORK, Field, field
 from .setchanges import element_messages, set_record
 from .sets import Set, Shape
@@ -79,8 +79,14 @@ class Context:
         """Compare what a field needs, unless that is so already."""
         if need is None or need in self._met:
             return
-        self._met.add(need)
         what, value = need
+        if what == "l4proto":
+            other = next((one for name, one in self._met if name == what), None)
+            if other is not None:
+                raise ValueError(f"no packet is both of {other} and of {value}")
+            if self.family is NFPROTO.ARP:
+                raise ValueError(f"a table of family arp sees no packets of {value}")
+        self._met.add(need)
         if what == "iiftype" and self.family is NFPROTO.BRIDGE:
             return
         if value in OF_ONE_NETWORK:
@@ -166,14 +172,21 @@ class Match(Deferred):
 
     def __init__(self, fields: tuple[Field, ...], value: Any, op: str, mask: int | str | None = None) -> None:
         self.fields = fields
-        self.value = _network(value) if len(fields) == 1 else value
+        self.value = value = _network(fields[0].type, value) if len(fields) == 1 else value
+        if isinstance(value, Source | Expr):
+            raise TypeError(f"match {_names(fields)}: it is compared with a value, and not with {value!r}")
+        if len(fields) > 1:
+            if not isinstance(value, set | frozenset | list | tuple) and named_by(value) is None:
+                raise TypeError(f'match {_names(fields)}: these are compared with a tuple, a set of such, or "@name"')
+            if mask is not None:
+                raise TypeError(f"match {_names(fields)}: a mask is for one field")
         if value is None or (isinstance(value, set | frozenset | list) and not value):
             raise ValueError(f"match {_names(fields)}: there is nothing to compare it with")
         self.op = CMP.of(op)
         self.mask = mask
-        if named_by(value) is not None and any(one.type.order != "big" for one in fields):
-            # In sets of intervals, numbers are big-endian.
-            self.names = (named_by(value) or "",)
+        name = named_by(value)
+        if name is not None:
+            self.names = (name,)
         self.names += (*sets_among(fields), *devices_among(fields, self.value))
 
     def __repr__(self) -> str:
@@ -240,7 +253,7 @@ class Match(Deferred):
             known = context.known(name)
         else:
             known = context.anonymous(self.fields, list(value) if not isinstance(value, tuple) else [value])
-        yield from look_up(context, self.fields, known, name, flags=flags)
+        yield from look_up(context, self.fields, known, name, mask=self.mask, flags=flags)
 
 
 def look_up(
@@ -249,13 +262,31 @@ def look_up(
     known: Set | None,
     name: str | None,
     register: int = REG.R1,
+    *,
+    mask: Any = None,
     **settings: Any,
 ) -> Iterator[Expr]:
     """Whether the fields are in a set: one with a name, or one that was made for it."""
-    yield from load_keys(context, fields, known, register, shifted=name is not None)
+    yield from load_keys(context, fields, known, register, shifted=name is not None, mask=mask)
     number = None if known is None else known.id
     made = "__map%d" if "dreg" in settings else "__set%d"
     yield Lookup(set=name or made, sreg=first_register(fields, register), set_id=number, **settings)
+
+
+def alike(fields: Sequence[Field], known: Set) -> None:
+    """Make sure that the keys of the set are such as the fields are: the kernel only knows how many bytes."""
+    if not same_kinds([one.loaded if len(fields) == 1 else one.type for one in fields], known.shape.key):
+        raise ValueError(f"{_names(fields)} cannot be among the keys of {known.name}, which are {known.key}")
+
+
+def same_kinds(mine: Sequence[DataType], its: Sequence[DataType]) -> bool:
+    """Whether values of the one are such of the other: addresses, names, or numbers of as many bytes."""
+    if its[0].name == "bytes":  # of a type that is not known here
+        return True
+    return len(mine) == len(its) and all(
+        one.size == other.size and one.make is other.make and (one.name == "ifname") is (other.name == "ifname")
+        for one, other in zip(mine, its, strict=True)
+    )
 
 
 def sets_among(fields: Sequence[Field]) -> tuple[str | Device, ...]:
@@ -264,10 +295,21 @@ def sets_among(fields: Sequence[Field]) -> tuple[str | Device, ...]:
 
 
 def load_keys(
-    context: Context, fields: Sequence[Field], known: Set | None, register: int = REG.R1, *, shifted: bool
+    context: Context,
+    fields: Sequence[Field],
+    known: Set | None,
+    register: int = REG.R1,
+    *,
+    shifted: bool,
+    mask: Any = None,
 ) -> Iterator[Expr]:
     """The fields, as the keys of the set are: of intervals, in the order of the network."""
+    if known is not None:
+        alike(fields, known)
     yield from context.load(fields, register, shifted=shifted)
+    if mask is not None:
+        kind = fields[0].type if shifted else fields[0].loaded
+        yield masked(register, kind.write(mask))
     if known is not None and known.shape.interval:
         register = first_register(fields, register)
         for one in fields:
@@ -275,13 +317,13 @@ def load_keys(
             register += one.type.padded // 4
 
 
-def _names(fields: tuple[Field, ...]) -> str:
+def _names(fields: Sequence[Field]) -> str:
     return " . ".join(one.name for one in fields)
 
 
 def device_named(kind: DataType, value: Any) -> Device | None:
-    """The device, where an index is wanted and a name is given."""
-    if kind.name != "iface_index" or not isinstance(value, str) or value.isdecimal() or value.startswith("@"):
+    """The device, where an index is wanted and a name is given: there are some of digits."""
+    if kind.name != "iface_index" or not isinstance(value, str) or value.startswith("@"):
         return None
     return Device(value)
 
@@ -314,18 +356,23 @@ def with_indices(context: Context, fields: Sequence[Field], value: Any) -> Any:
         return [with_indices(context, fields, one) for one in value]
     if isinstance(value, Mapping):
         return {with_indices(context, fields, key): one for key, one in value.items()}
+    if isinstance(value, Element):
+        return value.with_key(with_indices(context, fields, value.key))
     if len(fields) > 1:
-        if not isinstance(value, tuple):
+        if not isinstance(value, tuple) or len(value) != len(fields):
             return value
         return tuple(with_indices(context, (kind,), one) for kind, one in zip(fields, value, strict=True))
     device = device_named(fields[0].type, value)
     return value if device is None else context.index(device)
 
 
-def _network(value: Any) -> Any:
-    """Text that is a network, as one."""
-    if isinstance(value, str) and "/" in value:
-        return ip_network(value)
+def _network(kind: DataType, value: Any) -> Any:
+    """Text that is a network, as one, where it can be."""
+    if kind.make is not None and isinstance(value, str) and "/" in value:
+        value = ip_network(value)
+    if isinstance(value, IPv4Network | IPv6Network) and kind.make is not type(value.network_address):
+        kind.write(value.network_address)  # which knows best why not
+        raise ValueError(f"{value} is no value of {kind.name}")
     return value
 
 
@@ -384,8 +431,17 @@ def to_network_order(kind: DataType, register: int) -> Iterator[Expr]:
 NUMBER = TYPES["integer"].ordered(HOST, 4)
 
 
+def finds(what: Any) -> bool:
+    """Whether it is, or makes, an expression that leaves a value in a register."""
+    return isinstance(what, Source) or (
+        isinstance(what, Expr) and hasattr(type(what), "dreg") and not isinstance(what, Immediate)
+    )
+
+
 def _field(what: Any) -> Field:
     if isinstance(what, Source | Expr):
+        if not finds(what):
+            raise TypeError(f"{what!r} finds no value")
         return Field(repr(what), NUMBER, what)
     return field(what)
 

@@ -33,6 +33,8 @@ def _ports(ports: Ports) -> tuple[list[Load], dict[str, Any]]:
 
 
 def _address(value: Any, register: int = REG.R1) -> tuple[Load, NFPROTO]:
+    if isinstance(value, Source | Expr):
+        raise TypeError(f"an address is wanted, which is known now, and not {value!r}")
     address = ip_address(str(value))
     family = NFPROTO.IPV4 if address.version == 4 else NFPROTO.IPV6
     kind = _ADDRESS[family]
@@ -64,6 +66,8 @@ class _Mapped(_OfTable):
             raise ValueError(f'{self.to!r}: a table of family {family.word} has both; say family="ip", or "ip6"')
         kinds: tuple[DataType, ...] = (_ADDRESS[family],)
         if isinstance(self.to, Lookup) and self.to.parts(context) > 1:
+            if self.loads:
+                raise ValueError(f"{self.to!r}: the map has the port already")
             kinds += (_PORT,)
         for what, _, _ in self.loads:
             yield from context.need(what.fields)
@@ -79,6 +83,10 @@ def _nat(type: NAT, to: Any, port: Ports, flags: NAT_RANGE | None, family: str |
     loads, registers = _ports(port)
     nat = Nat(type=type, flags=flags or None, **registers)
     wanted = None if family is None else family_of(family)
+    if wanted is not None and wanted not in _ADDRESS:
+        raise ValueError(f"{wanted.word} has no addresses to translate to: the family is ip or ip6")
+    if to is None and port is None:
+        raise TypeError("an address, or a port, or both, to translate to")
     if isinstance(to, Source):
         return _Mapped(to, loads, nat, wanted)
     if to is None:
@@ -116,6 +124,8 @@ def dnat(to: Any, port: Ports = None, *, flags: NAT_RANGE | None = None, family:
 def masquerade(port: Range | int | Source | None = None, *, flags: NAT_RANGE | None = None) -> Deferred:
     """The address of the interface where it leaves as the source."""
     loads, registers = _ports(port)
+    if loads:  # which else the kernel would do without, here alone
+        flags = (flags or NAT_RANGE(0)) | NAT_RANGE.PROTO_SPECIFIED
     return Using(loads, Masq(flags=flags, **registers))
 
 
@@ -145,17 +155,29 @@ def tproxy(to: Any = None, port: int | None = None) -> Deferred:
     return _Tproxy(loads, then)
 
 
+class _Copied(Using):
+    def __init__(self, loads: list[Load], then: Dup, family: NFPROTO | None) -> None:
+        super().__init__(loads, then)
+        self.family = family
+
+    def finish(self, context: Context) -> Expr:
+        if self.family is not None and context.family is not self.family:
+            raise ValueError(f"dup to an address of {self.family.word}: the table is of family {context.family.word}")
+        return self.then
+
+
 def dup(to: Any = None, device: int | str | None = None) -> Deferred:
     """Send a copy to another machine; `device` is where it leaves. In netdev tables, that alone."""
     if to is None and device is None:
         raise TypeError("dup: to an address, or a device, or both")
-    loads = [] if to is None else [_address(to)[0]]
+    loads, family = [], None
+    if to is not None:
+        load, family = _address(to)
+        loads.append(load)
     if device is not None:
         loads.append(Load(source(device, _DEVICE), _DEVICE, REG.R2))
-    return Using(
-        loads,
-        Dup(sreg_addr=None if to is None else REG.R1, sreg_dev=None if device is None else REG.R2),
-    )
+    then = Dup(sreg_addr=None if to is None else REG.R1, sreg_dev=None if device is None else REG.R2)
+    return _Copied(loads, then, family)
 
 
 def fwd(device: int | str, to: Any = None) -> Deferred:

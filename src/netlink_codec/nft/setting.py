@@ -24,7 +24,10 @@ def set_ct(key: str, value: Any) -> Deferred:
 
 _CHECKSUMS = {"ip": 10, "tcp": 16, "udp": 6, "udplite": 6, "dccp": 6, "icmp": 2, "icmpv6": 2, "igmp": 2, "sctp": 8}
 """Where they are in a header."""
-_IN_OTHER_CHECKSUMS = {"ip saddr", "ip daddr", "ip protocol", "ip6 saddr", "ip6 daddr", "ip6 nexthdr"}
+_IN_OTHER_CHECKSUMS = {
+    *("ip saddr", "ip daddr", "ip protocol", "ip length"),
+    *("ip6 saddr", "ip6 daddr", "ip6 nexthdr", "ip6 length"),
+}
 _WITHOUT = {"ip6", "arp", "ether", "vlan", "esp", "ah", "comp"}
 
 
@@ -81,4 +84,6 @@ class _Written(Deferred):
 def strip_tcp_option(name: str) -> Expr:
     """Take an option of TCP away, by overwriting it: `strip_tcp_option("timestamp")`."""
     one: Any = field(f"tcp option {name}").source
+    if not one.flags:
+        raise ValueError(f"{name} is a part of an option, and goes with it")
     return Exthdr(op=EXTHDR.TCPOPT, type=one.type)

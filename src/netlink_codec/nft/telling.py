@@ -82,7 +82,7 @@ class Telling:
         self.known_set = sets
         self.registers = Registers()
         self.facts = Facts(family)
-        self.low: tuple[int, Value, str, bytes] | None = None
+        self.low: tuple[int, Value, bytes] | None = None
         """Of a range, where it begins: cell, what is compared, in words and in bytes."""
         self._texts: dict[int, str] = {}
         self._hidden: set[int] = set()

@@ -1,6 +1,6 @@
 """What is loaded into registers, compared and looked up, in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
@@ -221,12 +221,12 @@ def _joined(values: Sequence[Value]) -> str:
     return " . ".join(value.words for value in values)
 
 
-def _read(value: Value, data: bytes) -> str:
+def _read(value: Value, data: bytes, say: Callable[[DataType, Any], str] = words.said) -> str:
     if value.exists:
         return {0: "missing", 1: "exists"}.get(number_of(value.type, data)) or _unsaid()
     if value.payload is not None and not value.name:
         return hex(int.from_bytes(data, "big")) if len(data) == value.size else _unsaid()
-    return words.read(value.type, data)
+    return words.read(value.type, data, say)
 
 
 def _unsaid() -> str:
@@ -302,11 +302,12 @@ def _ordered(telling: Telling, cell: int, value: Value, op: CMP, wanted: bytes) 
     if not _has_order(value) or len(wanted) != value.size:
         raise Unsaid
     text, low = _read(value, wanted), telling.low
-    if op is CMP.LTE and low is not None and low[:2] == (cell - 1, value) and low[3] <= wanted:
-        telling.join(cell, f"{value.words} {low[2]}-{text}")
+    if op is CMP.LTE and low is not None and low[:2] == (cell - 1, value) and low[2] <= wanted:
+        first, last = (_read(value, data, words.bound) for data in (low[2], wanted))
+        telling.join(cell, f"{value.words} {first}-{last}")
         return
     telling.tell(cell, f"{value.words} {op.word} {text}", [value])
-    telling.low = (cell, value, text, wanted) if op is CMP.GTE and kind.size == value.size else None
+    telling.low = (cell, value, wanted) if op is CMP.GTE and kind.size == value.size else None
 
 
 def _has_order(value: Value) -> bool:
@@ -356,7 +357,9 @@ def _range(telling: Telling, cell: int, data: RangeExpr) -> None:
     if first > last:
         raise Unsaid
     sign = "" if data.op is RANGE.EQ else "!= "
-    telling.tell(cell, f"{value.words} {sign}{_read(value, first)}-{_read(value, last)}", [value])
+    telling.tell(
+        cell, f"{value.words} {sign}{_read(value, first, words.bound)}-{_read(value, last, words.bound)}", [value]
+    )
 
 
 # Sets -----------------------------------------------------------------------------------------------------------------

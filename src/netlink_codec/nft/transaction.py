@@ -173,7 +173,7 @@ class Assembly(Plan[Result]):
         """Those that changes to their elements were given."""
         self.devices: dict[Device, int] = {}
         """Their indices."""
-        for late, found in zip(whole.late, known, strict=True):
+        for late, found in zip(whole.late, known, strict=False):
             if isinstance(late, Device):
                 self.devices[late] = found
             else:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .datatypes import HOST, DataType, size_of
+from .datatypes import HOST, DataType
 from .elements import Element
 from .enums import HASH, NG, REG
 from .exprs import Data, Expr, Hash, Immediate, Numgen
@@ -20,10 +20,12 @@ from .match import (
     compared,
     device_named,
     devices_among,
+    finds,
     first_register,
     look_up,
     masked,
     named_by,
+    same_kinds,
     sets_among,
     to_network_order,
     with_indices,
@@ -31,17 +33,19 @@ from .match import (
 from .sets import Set
 
 
-def load(name: str, *, mask: int | None = None, xor: int = 0) -> Source:
+def load(name: str, *, mask: Any = None, xor: Any = 0) -> Source:
     """A field: `load("ct mark")`. With `mask`, those bits of it alone, and then of these the other that `xor` has."""
     return _Load(name, mask, xor)
 
 
 class _Load(Source):
-    def __init__(self, name: str, mask: int | None, xor: int) -> None:
+    def __init__(self, name: str, mask: Any, xor: Any) -> None:
         self.fields = (field(name),)
         kind = self.fields[0].type
-        full = (1 << 8 * kind.size) - 1
-        self._bits = None if mask is None and not xor else (kind.write(full if mask is None else mask), kind.write(xor))
+        self._bits: tuple[bytes, bytes] | None = None
+        if mask is not None or xor:
+            kept = b"\xff" * kind.size if mask is None else kind.write(mask)
+            self._bits = kept, kind.write(xor) if xor else b""
 
     def __repr__(self) -> str:
         return f"load({self.fields[0].name!r})"
@@ -95,9 +99,9 @@ class Lookup(Source):
             known = context.anonymous(self.fields, elements, tuple(kinds))
         else:
             known = context.known(self._name or "")
-            if known is not None and known.data_len != size_of(tuple(kinds)):
+            if known is not None and not (known.shape.data and same_kinds(kinds, known.shape.data)):
                 wanted = " . ".join(kind.name for kind in kinds)
-                raise ValueError(f"{self!r}: what the map leads to is not {wanted}")
+                raise ValueError(f"{self!r}: what the map leads to is {known.value}, and not {wanted}")
         yield from look_up(context, self.fields, known, self._name, register, dreg=register)
 
 
@@ -171,6 +175,8 @@ def source(value: Any, *kinds: DataType) -> Source:
     """The value itself, or what finds it."""
     if isinstance(value, Source):
         return value
+    if isinstance(value, Expr) and not finds(value):
+        raise TypeError(f"{value!r} finds no value")
     return _Computed(value) if isinstance(value, Expr) else _Given(value, kinds)
 
 

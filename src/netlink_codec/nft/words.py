@@ -1,6 +1,6 @@
 """Values in the words of the `nft` tool, which it reads back as the same bytes."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntFlag
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
@@ -58,7 +58,7 @@ def bits(kind: DataType, value: int, between: str) -> str:
 def said(kind: DataType, value: Any) -> str:
     """A value of this type: an address, a number, a word, a range of them, a network."""
     if isinstance(value, Range):
-        return f"{said(kind, value.first)}-{said(kind, value.last)}"
+        return f"{bound(kind, value.first)}-{bound(kind, value.last)}"
     if isinstance(value, IPv4Network | IPv6Network):
         return str(value.network_address if value.prefixlen == value.max_prefixlen else value)
     if kind.make is not None:
@@ -78,21 +78,28 @@ def said(kind: DataType, value: Any) -> str:
         word = WORDS.get(kind.name, {}).get(number)
         if word is not None:
             return f'"{word.capitalize()}"' if kind.name == "day" else word
-        if kind.name in _HEX:
-            return f"0x{number:0{_HEX[kind.name]}x}"
-        if kind.name in _DECIMAL:
-            return str(number)
+        if kind.name in _HEX or kind.name in _DECIMAL:
+            return _numeral(kind, number)
     raise Unsaid
 
 
-def read(kind: DataType, data: bytes) -> str:
+def bound(kind: DataType, value: Any) -> str:
+    """Either end of a range, which is no word."""
+    return _numeral(kind, int(value)) if kind.name in WORDS else said(kind, value)
+
+
+def _numeral(kind: DataType, number: int) -> str:
+    return f"0x{number:0{_HEX[kind.name]}x}" if kind.name in _HEX else str(number)
+
+
+def read(kind: DataType, data: bytes, say: Callable[[DataType, Any], str] = said) -> str:
     """What these bytes are, if they are nothing but what the words say."""
     if len(data) != kind.size:
         raise Unsaid
     value = kind.read(data)
     if kind.write(value) != data or (kind.name == "ifname" and value.endswith("*")):
         raise Unsaid
-    return said(kind, value)
+    return say(kind, value)
 
 
 def key(parts: Iterable[DataType], value: Any) -> str:
