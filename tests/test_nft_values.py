@@ -59,6 +59,15 @@ SHOWN = [
     ("inet", "filter", "igmp type membership-query", nft.match("igmp type", "membership-query")),
     ("arp", "input", "arp operation request", nft.match("arp operation", "request")),
     ("bridge", "input", "ether type vlan", nft.match("ether type", "vlan")),
+    ("inet", "filter", "icmp type 3-5", nft.match("icmp type", nft.Range(3, 5))),
+    ("inet", "filter", "icmp type { 3-5, echo-request }", nft.match("icmp type", {nft.Range(3, 5), 8})),
+    ("inet", "filter", "icmpv6 code != 1-3", nft.match("icmpv6 code", nft.Range(1, 3), "!=")),
+    ("inet", "filter", "icmp type < redirect", nft.match("icmp type", "redirect", "<")),
+    ("inet", "filter", "meta l4proto 6-17", nft.match("l4proto", nft.Range(6, 17))),
+    ("inet", "filter", "meta pkttype . tcp dport { 1-2 . 5 }",
+     nft.match(["pkttype", "tcp dport"], {(nft.Range(1, 2), 5)})),
+    ("inet", "filter", "tcp flags & (syn | ack) { syn, ack }",
+     nft.match("tcp flags", {"syn", "ack"}, mask="syn,ack")),
     # Some bits.
     ("inet", "filter", "ip dscp cs1", nft.match("ip dscp", "cs1")),
     ("inet", "filter", "ip dscp != af21", nft.match("ip dscp", "af21", "!=")),
@@ -162,8 +171,11 @@ def test_as_nft_has_it(conn, family, hook, text, built):
         assert "attribute expressions" in str(error)
         pytest.skip(f"this kernel has no such expression: {error}")
     (mine,) = shown()
-    nft_run(f"flush chain {family} t c\nadd rule {family} t c {text}")
-    assert [mine] == shown()
+    (told,) = map(conn.do, map(nft.describe, conn.collect(nft.rules(family, "t", "c"))))
+    # As nft's own words, and as those that it is told in here, where there are such.
+    for words in (text, told) if "[" not in told else (text,):
+        nft_run(f"flush chain {family} t c\nadd rule {family} t c {words}")
+        assert [mine] == shown()
 
 
 WRONG = [

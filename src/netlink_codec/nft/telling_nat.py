@@ -1,5 +1,6 @@
 """Where packets are sent instead, in words: translation of addresses, copies, other devices."""
 
+from dataclasses import replace
 from typing import Any
 
 from . import words
@@ -60,7 +61,8 @@ def _place(telling: Telling, family: NFPROTO | None, address: tuple[Any, Any], p
             raise Unsaid
         if family is NFPROTO.IPV6:
             where = "-".join(f"[{one}]" for one in where.split("-"))
-    return f" to {where}{f':{ports}' if ports else ''}", [*values, *more]
+    # What a port needs must be said before.
+    return f" to {where}{f':{ports}' if ports else ''}", [*values, *(replace(one, needs=()) for one in more)]
 
 
 @says(Nat, "type family reg_addr_min reg_addr_max reg_proto_min reg_proto_max flags")
@@ -76,8 +78,8 @@ def _nat(telling: Telling, cell: int, data: Nat) -> None:
     word = f" {_WORD[data.family]}" if inet and data.family in _WORD else ""
     if (not inet and data.family is not telling.family) or not text or (inet and address[0] is not None and not word):
         raise Unsaid
-    if together:
-        word += " addr . port"
+    if together and data.family is not None:
+        word = f" {_WORD[data.family]} addr . port"
     telling.tell(cell, f"{data.type.word}{word if address[0] is not None else ''}{text}{flags}", values)
 
 
