@@ -44,4 +44,4 @@ for module in extensions:
         module.extra_link_args += flags
 
 # Forced, since time stamps do not tell that a switch has changed.
-setup(ext_modules=extensions, options={"build_ext": {"force": True}})
+setup(ext_modules=extensions, options={"build_ext": {"force": True, "parallel": os.cpu_count()}})

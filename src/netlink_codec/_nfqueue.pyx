@@ -39,6 +39,12 @@ cdef extern from * nogil:
         return recvmmsg(fd, many->headers, 32, MSG_DONTWAIT | MSG_TRUNC, NULL);
     }
 
+    /* As type(...) with nothing, without __init__. */
+    static PyObject *nlc_bare(PyTypeObject *type, PyObject *nothing)
+    {
+        return type->tp_new(type, nothing, NULL);
+    }
+
     static unsigned int nlc_length(const struct nlc_many *many, int i)
     {
         return many->headers[i].msg_len;
@@ -49,6 +55,7 @@ cdef extern from * nogil:
     void prepare "nlc_prepare" (Many* many, char* buffer, size_t size) noexcept
     int receive_many "nlc_many" (int fd, Many* many) noexcept
     unsigned int length_of "nlc_length" (const Many* many, int i) noexcept
+    object bare "nlc_bare" (type kind, tuple nothing)
     uint16_t htons(uint16_t) noexcept
     uint32_t htonl(uint32_t) noexcept
     uint32_t ntohl(uint32_t) noexcept
@@ -142,7 +149,7 @@ cdef class Receiver:
     def __dealloc__(self):
         PyMem_RawFree(self.buffer)
 
-    def receive(self, int fd, owner, kind):
+    def receive(self, int fd, owner, type kind not None):
         """Packets, of this subclass of Waiting, and other datagrams, as two lists; None if there is nothing.
 
         OSError with the errno; EMSGSIZE, which names the lengths, if one was longer than the buffer's share.
@@ -150,7 +157,7 @@ cdef class Receiver:
         cdef int came = 0
         cdef int failed, i
         cdef unsigned int length
-        cdef uint16_t type = 0
+        cdef uint16_t code = 0
         cdef uint32_t key = 0
         cdef const char* start
         cdef Place place
@@ -176,11 +183,11 @@ cdef class Receiver:
                 raise OSError(EMSGSIZE, f"a datagram of {length} bytes was cut to {self.size}")
             datagram = PyBytes_FromStringAndSize(start, length)
             if length >= HEADERS:
-                memcpy(&type, start + 4, 2)
-                if type == PACKET:
+                memcpy(&code, start + 4, 2)
+                if code == PACKET:
                     place = place_of(start, length, PACKET_HDR)
                     if place.found and place.length >= 4:
-                        packet = <Waiting?>kind.__new__(kind)
+                        packet = <Waiting?>bare(kind, ())
                         packet.owner = owner
                         packet.datagram = datagram
                         memcpy(&key, start + place.start, 4)

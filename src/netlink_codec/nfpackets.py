@@ -74,10 +74,11 @@ class Source(Generic[P, T]):
         return self._taken()
 
     def _taken(self) -> list[T]:
+        take = self._packets.popleft
         packets: list[T] = []
         with suppress(IndexError):  # another thread may take some
-            while True:
-                packets.append(self._packets.popleft())
+            for _ in range(len(self._packets)):
+                packets.append(take())
         return packets
 
     def fileno(self) -> int:
