@@ -46,6 +46,24 @@ def test_a_change_yields_nothing(conn):
     assert reply.attributes(16).find(rtnl.IFLA_MTU).u32() == 1500
 
 
+def test_one_socket_is_enough_for_one_question_after_another(conn, monkeypatch):
+    opened, open_one = [], _socket.Socket.open
+
+    def counted(self, protocol):
+        opened.append(protocol)
+        return open_one(self, protocol)
+
+    monkeypatch.setattr(_socket.Socket, "open", counted)
+    with nl.Conn(nl.NETLINK_ROUTE, timeout=30) as fresh:
+        for _ in range(20):
+            fresh.execute(rtnl.link(rtnl.RTM_GETLINK, 1))  # a reply
+            fresh.execute(rtnl.link(rtnl.RTM_NEWLINK, 1, mtu=1500))  # an acknowledgement
+            list(fresh.execute_iter(rtnl.links()))
+            with pytest.raises(nl.NetlinkError):
+                fresh.execute(rtnl.link(rtnl.RTM_DELLINK, 4711))
+    assert len(opened) == 1
+
+
 def test_an_error_has_the_errno(conn):
     with pytest.raises(nl.NetlinkError) as caught:
         rtnl.do(conn, rtnl.link(rtnl.RTM_DELLINK, 4711))

@@ -122,6 +122,13 @@ SHOWN = [
     ("inet", "filter", "ip ttl set 64", nft.set_field("ip ttl", 64)),
     ("inet", "filter", "ip6 hoplimit set 64", nft.set_field("ip6 hoplimit", 64)),
     ("inet", "filter", "ip daddr set 10.0.0.1", nft.set_field("ip daddr", "10.0.0.1")),
+    ("inet", "filter", "ip length set 100", nft.set_field("ip length", 100)),
+    ("inet", "filter", "tcp sport set 53", nft.set_field("tcp sport", 53)),
+    ("inet", "filter", "icmp code set 3", nft.set_field("icmp code", 3)),
+    ("inet", "filter", "icmpv6 id set 3", nft.set_field("icmpv6 id", 3)),
+    ("inet", "filter", "sctp dport set 3", nft.set_field("sctp dport", 3)),
+    ("inet", "filter", "ip6 daddr set ::1", nft.set_field("ip6 daddr", "::1")),
+    ("inet", "filter", "ip6 flowlabel set 5", nft.set_field("ip6 flowlabel", 5)),
     ("inet", "filter", "udp dport set 53", nft.set_field("udp dport", 53)),
     ("inet", "filter", "udp dport set udp sport map { 1 : 2 }",
      nft.set_field("udp dport", nft.lookup("udp sport", {1: 2}))),
@@ -171,11 +178,20 @@ def test_as_nft_has_it(conn, family, hook, text, built):
         assert "attribute expressions" in str(error)
         pytest.skip(f"this kernel has no such expression: {error}")
     (mine,) = shown()
-    (told,) = map(conn.do, map(nft.describe, conn.collect(nft.rules(family, "t", "c"))))
+    rule, told = last_rule(conn, family)
     # As nft's own words, and as those that it is told in here, where there are such.
     for words in (text, told) if "[" not in told else (text,):
         nft_run(f"flush chain {family} t c\nadd rule {family} t c {words}")
         assert [mine] == shown()
+        if rule.expressions[-1].name in ("payload", "exthdr"):  # of which it does not show all
+            again, _ = last_rule(conn, family)
+            assert rule.expressions[-1].data == again.expressions[-1].data
+
+
+def last_rule(conn, family):
+    """The only one, and how it is told."""
+    (rule,) = conn.collect(nft.rules(family, "t", "c"))
+    return rule, conn.do(nft.describe(rule))
 
 
 WRONG = [
