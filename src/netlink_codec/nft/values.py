@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from .datatypes import HOST, DataType
+from .devices import device_named, devices_among, with_indices
 from .elements import Element
 from .enums import HASH, NG, REG
 from .exprs import Data, Expr, Hash, Immediate, Numgen
@@ -18,8 +19,6 @@ from .match import (
     Deferred,
     Source,
     compared,
-    device_named,
-    devices_among,
     finds,
     first_register,
     look_up,
@@ -28,7 +27,6 @@ from .match import (
     same_kinds,
     sets_among,
     to_network_order,
-    with_indices,
 )
 from .sets import Set
 
